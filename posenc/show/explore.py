@@ -20,19 +20,21 @@ _SCRIPT = """
 (() => {
   const figure = document.currentScript.parentElement;
   const data = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
-  const inputs = [...figure.querySelectorAll("input")];
+  const controls = [...figure.querySelectorAll("input, select")];
   const image = figure.querySelector("img");
+  const said = figure.querySelector("[aria-live]");
+  const index = (c) => (c.type === "checkbox" ? +c.checked : +c.value);
   const show = () => {
-    const frame = inputs.reduce((at, input) => at * (+input.max + 1) + +input.value, 0);
+    const frame = controls.reduce((at, c, i) => at * data.values[i].length + index(c), 0);
     image.src = "data:image/png;base64," + data.frames[frame];
-    image.alt = data.texts[frame];
-    inputs.forEach((input, control) => {
-      const value = data.values[control][input.value];
-      input.setAttribute("aria-valuetext", value);
-      input.nextElementSibling.textContent = value;
+    image.alt = said.textContent = data.texts[frame];
+    controls.forEach((c, i) => {
+      if (c.type !== "range") return;
+      c.setAttribute("aria-valuetext", data.values[i][index(c)]);
+      c.nextElementSibling.textContent = data.values[i][index(c)];
     });
   };
-  inputs.forEach((input) => input.addEventListener("input", show));
+  controls.forEach((c) => c.addEventListener("input", show));
   show();
 })();
 """
@@ -59,8 +61,8 @@ def explore(
         caption: what the figure shows and what to try.
         labels: control -> what to call it, with its unit; its name by default.
         start: control -> the value to begin with; its first by default.
-        **controls: the values that each control runs through, in order: numbers, words or
-            truth values.
+        **controls: the values that each control runs through, in order. Numbers become a
+            slider, words a list to choose from, False and True a box to tick.
 
     Returns:
         What a notebook displays.
@@ -92,7 +94,7 @@ class Explorer:
         controls: dict[str, Sequence[object]],
     ):
         self.draw, self.describe, self.caption = draw, describe, caption
-        self.controls = {name: list(values) for name, values in controls.items()}
+        self.controls = {name: _ordered(values) for name, values in controls.items()}
         self.labels = {name: labels.get(name, name.replace("_", " ")) for name in controls}
         if not controls:
             raise ValueError("controls must not be empty, got none")
@@ -145,51 +147,72 @@ class Explorer:
         }
         width = round(100 / _DPI * _png_width(base64.b64decode(data["frames"][0])))
         packed = json.dumps(data).replace("</", "<\\/")
-        sliders = "".join(
-            f'<label style="display:flex;gap:.6em;align-items:center">'
-            f'<span style="flex:0 1 9em">{html.escape(self.labels[name])}</span>'
-            f'<input type="range" min="0" max="{len(values) - 1}" step="1" '
-            f'value="{values.index(self.start[name])}" '
-            f'style="flex:1 1 5em;min-width:0"><output style="flex:0 0 5.5em"></output></label>'
-            for name, values in self.controls.items()
+        controls = "".join(
+            self._control(name, said) for name, said in zip(names, data["values"], strict=True)
         )
         return (
             '<figure class="explore" style="margin:1em 0">'
             '<img alt="" style="display:block;max-width:100%;height:auto;border-radius:.25rem" '
             f'width="{width}">'
-            f'<div style="max-width:34em">{sliders}</div>'
+            '<p aria-live="polite" style="margin:.3em 0;font-size:.9em"></p>'
+            f'<div class="controls" style="max-width:34em">{controls}</div>'
             '<figcaption style="color:inherit">'
             f"<em>Move.</em> {html.escape(self.caption)}</figcaption>"
             f'<script type="application/json">{packed}</script>'
             f"<script>{_SCRIPT}</script></figure>"
         )
 
+    def _control(self, name: str, said: list[str]) -> str:
+        values, label = self.controls[name], html.escape(self.labels[name])
+        start = values.index(self.start[name])
+        if _is_switch(values):
+            checked = " checked" if start else ""
+            control = f'<input type="checkbox"{checked}>'
+        elif _is_choice(values):
+            options = [f'<option value="{i}">{html.escape(word)}' for i, word in enumerate(said)]
+            options[start] = options[start].replace(">", " selected>", 1)
+            control = f'<select style="min-width:0">{"".join(options)}</select>'
+        else:
+            control = (
+                f'<input type="range" min="0" max="{len(values) - 1}" step="1" value="{start}" '
+                'style="flex:1 1 5em;min-width:0"><output style="flex:0 0 5.5em"></output>'
+            )
+        return (
+            '<label style="display:flex;gap:.6em;align-items:center;min-height:1.8em">'
+            f'<span style="flex:0 1 9em">{label}</span>{control}</label>'
+        )
+
     def widget(self):
-        """The same as ipywidgets: a slider a control, and an image that follows them."""
+        """The same as ipywidgets: a widget a control, and an image that follows them."""
         import ipywidgets
 
-        sliders = {
-            name: ipywidgets.SelectionSlider(
-                options=[(_text(value), value) for value in values],
-                value=self.start[name],
-                description=self.labels[name],
-                style={"description_width": "initial"},
-                continuous_update=False,
-            )
-            for name, values in self.controls.items()
-        }
+        widgets = {}
+        for name, values in self.controls.items():
+            options = {
+                "description": self.labels[name],
+                "value": self.start[name],
+                "style": {"description_width": "initial"},
+            }
+            if _is_switch(values):
+                widgets[name] = ipywidgets.Checkbox(**options)
+                continue
+            options["options"] = [(_text(value), value) for value in values]
+            if _is_choice(values):
+                widgets[name] = ipywidgets.Dropdown(**options)
+            else:
+                widgets[name] = ipywidgets.SelectionSlider(**options, continuous_update=False)
         image, text = ipywidgets.Image(format="png"), ipywidgets.HTML()
 
         def show(_=None) -> None:
-            values = {name: slider.value for name, slider in sliders.items()}
+            values = {name: widget.value for name, widget in widgets.items()}
             image.value = self.frame(values)
             text.value = html.escape(self.describe(**values))
 
-        for slider in sliders.values():
-            slider.observe(show, names="value")
+        for widget in widgets.values():
+            widget.observe(show, names="value")
         show()
         caption = ipywidgets.HTML(html.escape(self.caption))
-        return ipywidgets.VBox([image, *sliders.values(), text, caption])
+        return ipywidgets.VBox([image, *widgets.values(), text, caption])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, object]:
         if os.environ.get("POSENC_BOOK"):
@@ -197,6 +220,19 @@ class Explorer:
         self._shown = self.widget()  # kept, or its observers would go
         view = {"version_major": 2, "version_minor": 0, "model_id": self._shown.model_id}
         return {"application/vnd.jupyter.widget-view+json": view, "text/plain": repr(self)}
+
+
+def _ordered(values: Sequence[object]) -> list[object]:
+    values = list(values)
+    return [False, True] if _is_switch(values) else values
+
+
+def _is_switch(values: Sequence[object]) -> bool:
+    return len(values) == 2 and all(isinstance(value, bool) for value in values)
+
+
+def _is_choice(values: Sequence[object]) -> bool:
+    return any(isinstance(value, str) for value in values)
 
 
 def _text(value: object) -> str:
