@@ -44,7 +44,6 @@ def explore(
     draw: Callable[..., Figure],
     *,
     describe: Callable[..., str],
-    caption: str,
     labels: dict[str, str] | None = None,
     start: dict[str, object] | None = None,
     **controls: Sequence[object],
@@ -52,13 +51,12 @@ def explore(
     """Let the reader move the arguments of a figure.
 
     With a kernel the result shows itself as ipywidgets (7 and 8). In a book build, where the
-    environment variable POSENC_BOOK is set, it is one HTML figure with every frame in it,
+    environment variable POSENC_BOOK is set, it is a piece of HTML with every frame in it,
     which needs no kernel, no network and no library.
 
     Args:
         draw: takes one value of each control by name and returns a matplotlib figure.
         describe: takes the same and returns the text alternative of that figure.
-        caption: what the figure shows and what to try.
         labels: control -> what to call it, with its unit; its name by default.
         start: control -> the value to begin with; its first by default.
         **controls: the values that each control runs through, in order. Numbers become a
@@ -75,10 +73,10 @@ def explore(
     Example:
         >>> def draw(turns):
         ...     return plt.figure()
-        >>> explore(draw, describe="{} turns".format, caption="Turns.", turns=range(3))
+        >>> explore(draw, describe="{} turns".format, turns=range(3))
         explore(draw): turns in 3 values
     """
-    return Explorer(draw, describe, caption, labels or {}, start or {}, controls)
+    return Explorer(draw, describe, labels or {}, start or {}, controls)
 
 
 class Explorer:
@@ -88,12 +86,11 @@ class Explorer:
         self,
         draw: Callable[..., Figure],
         describe: Callable[..., str],
-        caption: str,
         labels: dict[str, str],
         start: dict[str, object],
         controls: dict[str, Sequence[object]],
     ):
-        self.draw, self.describe, self.caption = draw, describe, caption
+        self.draw, self.describe = draw, describe
         self.controls = {name: _ordered(values) for name, values in controls.items()}
         self.labels = {name: labels.get(name, name.replace("_", " ")) for name in controls}
         if not controls:
@@ -151,15 +148,13 @@ class Explorer:
             self._control(name, said) for name, said in zip(names, data["values"], strict=True)
         )
         return (
-            '<figure class="explore" style="margin:1em 0">'
+            '<div class="explore">'
             '<img alt="" style="display:block;max-width:100%;height:auto;border-radius:.25rem" '
             f'width="{width}">'
             '<p aria-live="polite" style="margin:.3em 0;font-size:.9em"></p>'
             f'<div class="controls" style="max-width:34em">{controls}</div>'
-            '<figcaption style="color:inherit">'
-            f"<em>Move.</em> {html.escape(self.caption)}</figcaption>"
             f'<script type="application/json">{packed}</script>'
-            f"<script>{_SCRIPT}</script></figure>"
+            f"<script>{_SCRIPT}</script></div>"
         )
 
     def _control(self, name: str, said: list[str]) -> str:
@@ -211,8 +206,7 @@ class Explorer:
         for widget in widgets.values():
             widget.observe(show, names="value")
         show()
-        caption = ipywidgets.HTML(html.escape(self.caption))
-        return ipywidgets.VBox([image, *widgets.values(), text, caption])
+        return ipywidgets.VBox([image, *widgets.values(), text])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, object]:
         if os.environ.get("POSENC_BOOK"):
