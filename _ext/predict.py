@@ -25,7 +25,7 @@ from sphinx.writers.html5 import HTML5Translator
 VERDICTS = {True: "Right.", False: "Not quite."}
 
 
-class choice(nodes.General, nodes.Element):  # noqa: N801, docutils names nodes like this
+class choice(nodes.General, nodes.Element):
     """A `details` element; its first child is the summary."""
 
 

@@ -68,7 +68,7 @@ def test_each_kind_of_value_has_its_own_control(monkeypatch):
     html = page(
         monkeypatch,
         draw=three,
-        describe=str,
+        describe=lambda **values: str(values),
         labels={"height": "height <m>"},
         start={"height": 9, "title": "two", "grid": True},
         grid=[True, False],
