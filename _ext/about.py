@@ -7,7 +7,9 @@ from sphinx.application import Sphinx
 
 
 def add(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the line below the title of a page that was executed."""
+    """Put the line below the title of a page that was executed, but for the cover."""
+    if app.env.docname == app.config.root_doc:
+        return
     run = app.env.nb_metadata.get(app.env.docname, {}).get("exec_data") or {}
     if not run.get("runtime"):
         return

@@ -1,0 +1,259 @@
+"""Make of each chapter a copy that runs in Colab, and a button that opens it there.
+
+Each build leaves drafts of the copies in `_build/colab`: the executed notebook with its outputs,
+its text as the Markdown that Colab shows. Where the repository's address is known, publishing
+makes of them the notebooks in `colab/` of the site, beside the wheel of `posenc` in `wheels/`.
+The first code cell of a copy installs that very wheel, so a copy stays with its page.
+
+A notebook in Colab may not change what Colab has installed: pip leaves alone whatever satisfies
+the needs of `posenc`, and adds the rest.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from docutils import nodes
+from jupyter_cache import get_cache
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from sphinx.application import Sphinx
+from sphinx.errors import SphinxError
+
+from _ext.colab_markdown import Markdown
+from _ext.repository import ROOT
+
+COLAB = "https://colab.research.google.com/github"
+BRANCH = "gh-pages"
+DRAFTS = "colab"
+SITE = "https://site.invalid/"  # stands in a draft for the address that publishing puts there
+KNOWN_TAGS = {"gpu", "hide-input", "nbval-ignore-output", "skip-execution"}
+PACKAGE = ("posenc", "pyproject.toml", "README.md", "LICENSE")
+
+INTRODUCTION = """\
+This is a copy of [a chapter of *{book}*]({page}), to run and to change. Run the next cell first. \
+It installs `posenc`, the package of the book, as it was when that page was made, and changes \
+nothing else that Colab has installed.{gpu}"""
+
+INSTALL = """\
+from importlib.metadata import distributions
+
+WHEEL = "{wheel}"
+SHA256 = "{sha256}"
+
+
+def is_installed():
+    origins = [d.read_text("direct_url.json") for d in distributions(name="posenc")]
+    return any(SHA256 in origin for origin in origins if origin)
+
+
+if not is_installed():
+    %pip install --quiet "posenc @ {{WHEEL}}#sha256={{SHA256}}"
+if not is_installed():
+    raise RuntimeError(
+        "posenc was not installed, so the cells below cannot run. If pip says that the hashes "
+        "differ, the book has a newer page: open this chapter in Colab from there once more."
+    )"""
+
+GPU_INTRODUCTION = """ Cells that begin with `%%gpu` need a GPU with bfloat16 (in Colab an L4, \
+A100 or later: *Runtime*, *Change runtime type*). Elsewhere they say so and are left out."""
+
+GPU = """\
+
+
+from IPython.core.magic import register_cell_magic
+
+
+@register_cell_magic
+def gpu(line, cell):
+    import torch
+
+    if torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0):
+        get_ipython().run_cell(cell).raise_error()
+    else:
+        print("Not run: this cell needs a GPU with bfloat16, an L4, A100 or later.")"""
+
+
+def is_chapter(app: Sphinx, docname: str) -> bool:
+    """Whether a page is made from a notebook."""
+    return docname in app.env.found_docs and app.env.doc2path(docname).endswith(".ipynb")
+
+
+def executed(app: Sphinx, docname: str) -> NotebookNode:
+    """Return the chapter as this build has executed it, now or earlier."""
+    notebook = nbformat.read(app.env.doc2path(docname), as_version=4)
+    try:
+        return get_cache(app.config.nb_execution_cache_path).merge_match_into_notebook(notebook)[1]
+    except KeyError:
+        raise SphinxError(f"{docname} has changed since it was executed; build again") from None
+
+
+def draft(app: Sphinx, docname: str) -> NotebookNode:
+    """Translate a chapter; its links lead to a site whose address is still open."""
+    notebook = executed(app, docname)
+    doctree = app.env.get_and_resolve_doctree(docname, app.builder)
+    markdown = Markdown(app.builder, docname, SITE + app.builder.get_target_uri(docname))
+    cells, text, seen = [], [], []
+
+    def flush() -> None:
+        if text:
+            cells.append(new_markdown_cell("\n\n".join(text), id=f"text-{len(cells)}"))
+            text.clear()
+
+    for part in markdown.parts(doctree):
+        if isinstance(part, str):
+            text.append(part)
+            continue
+        flush()
+        seen.append(part["cell_index"])
+        cells.append(code_cell(notebook.cells[seen[-1]], docname))
+        if caption := markdown.caption(part):
+            title(cells[-1], caption)
+            text.append(caption + in_words(cells[-1]))
+            flush()
+    flush()
+    if seen != [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"]:
+        raise SphinxError(f"{docname}: the page does not show all code cells in order")
+    metadata = {
+        "colab": {"name": f"{Path(docname).name}.ipynb", "toc_visible": True},
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+        "book": {"title": app.config.html_title, "page": app.builder.get_target_uri(docname)},
+    }
+    return new_notebook(cells=cells, metadata=metadata)
+
+
+def code_cell(cell: NotebookNode, docname: str) -> NotebookNode:
+    """Copy a code cell with its outputs; what its tags ask for, in Colab's own way."""
+    tags = set(cell.metadata.get("tags", ()))
+    if tags - KNOWN_TAGS:
+        raise SphinxError(f"{docname}: Colab knows no tag {', '.join(tags - KNOWN_TAGS)}")
+    image = cell.metadata.get("mystnb", {}).get("image", {})
+    source = f"%%gpu\n{cell.source}" if "gpu" in tags else cell.source
+    copy = new_code_cell(
+        source, id=cell.id, execution_count=cell.execution_count, outputs=cell.outputs
+    )
+    if tags:
+        copy.metadata["tags"] = sorted(tags)
+    for output in copy.outputs:
+        if "image/png" in output.get("data", {}) and "alt" in image:
+            output.metadata = {"image/png": {"alt": image["alt"]}}
+    return copy
+
+
+def title(cell: NotebookNode, caption: str) -> None:
+    """Fold the code of a cell tagged `hide-input`: Colab folds forms, and a form has a title."""
+    if "hide-input" in cell.metadata.get("tags", ()):
+        name = caption.partition(".*")[0].strip("*")
+        cell.source = f"# @title {name}: its code\n{cell.source}"
+        cell.metadata["cellView"] = "form"
+
+
+def in_words(cell: NotebookNode) -> str:
+    """What a figure shows, for those who do not see it."""
+    said = [o.metadata["image/png"]["alt"] for o in cell.outputs if o.get("metadata")]
+    return "".join(f"\n\n<details><summary>In words</summary>\n\n{t}\n\n</details>" for t in said)
+
+
+def setup_cells(book: dict[str, str], site: str, wheel: Path, *, gpu: bool) -> list[NotebookNode]:
+    """The two cells before the chapter: what will be installed, and the installation."""
+    introduction = INTRODUCTION.format(
+        book=book["title"], page=site + book["page"], gpu=GPU_INTRODUCTION if gpu else ""
+    )
+    sha256 = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    install = INSTALL.format(wheel=f"{site}wheels/{wheel.name}", sha256=sha256)
+    return [
+        new_markdown_cell(introduction, id="introduction"),
+        new_code_cell(install + GPU if gpu else install, id="install"),
+    ]
+
+
+def build_wheel(folder: Path, root: Path = ROOT) -> Path:
+    """Build the wheel of `posenc` without a trace; the same sources give the same bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        source, out = Path(temporary, "source"), Path(temporary, "out")
+        source.mkdir()
+        for name in PACKAGE:
+            if (root / name).is_dir():
+                shutil.copytree(
+                    root / name, source / name, ignore=shutil.ignore_patterns("__pycache__")
+                )
+            else:
+                shutil.copy(root / name, source)
+        for path in source.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(out), str(source)]
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}  # 1980, where zip begins
+        made = subprocess.run(command, env=environment, capture_output=True, check=False, text=True)
+        if made.returncode:
+            raise SphinxError(f"the wheel of posenc cannot be built:\n{made.stdout}{made.stderr}")
+        (wheel,) = out.glob("*.whl")
+        return Path(shutil.copy(wheel, folder))
+
+
+def publish(drafts: Path, site: str, folder: Path) -> list[Path]:
+    """Put the wheel and the finished copies into the folder that is the root of the site."""
+    wheel = build_wheel(folder / "wheels")
+    (folder / "colab").mkdir(parents=True, exist_ok=True)
+    published = []
+    for path in sorted(drafts.glob("*.ipynb")):
+        text = path.read_text(encoding="utf-8")
+        notebook = nbformat.from_dict(json.loads(text.replace(SITE, site)))
+        gpu = any("gpu" in cell.metadata.get("tags", ()) for cell in notebook.cells)
+        notebook.cells[:0] = setup_cells(notebook.metadata.pop("book"), site, wheel, gpu=gpu)
+        nbformat.validate(notebook)
+        published.append(folder / "colab" / path.name)
+        nbformat.write(notebook, published[-1])
+    return published
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Write the drafts, and publish them where there is a repository."""
+    if exception or app.builder.name != "html":
+        return
+    drafts = Path(app.outdir).parent / DRAFTS
+    shutil.rmtree(drafts, ignore_errors=True)
+    drafts.mkdir()
+    for docname in sorted(app.env.found_docs):
+        if is_chapter(app, docname):
+            nbformat.write(draft(app, docname), drafts / f"{Path(docname).name}.ipynb")
+    for name in ("colab", "wheels"):
+        shutil.rmtree(Path(app.outdir, name), ignore_errors=True)
+    if app.config.book_repository:
+        publish(drafts, app.config.book_site, Path(app.outdir))
+
+
+def add_button(
+    app: Sphinx, docname: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Put a link among the buttons above a chapter."""
+    repository = app.config.book_repository
+    if not repository or not is_chapter(app, docname):
+        return
+    context["header_buttons"].insert(
+        0,
+        {
+            "type": "link",
+            "url": f"{COLAB}/{repository}/blob/{BRANCH}/colab/{Path(docname).name}.ipynb",
+            "text": "Open this chapter in Colab",
+            "tooltip": "Open this chapter in Colab",
+            "icon": "fas fa-rocket",
+            "label": "colab-button",
+        },
+    )
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx, after the theme has made its list of buttons."""
+    app.setup_extension("_ext.repository")
+    app.connect("html-page-context", add_button, priority=502)
+    app.connect("build-finished", finish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
