@@ -5,15 +5,18 @@ JOBS ?= 2
 BIN := .venv/bin
 READY := .venv/.ready
 SITE := _build/html
+PDF := _build/where-am-i.pdf
 CHAPTERS := $(wildcard chapters/*.ipynb)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help book test lint serve notebooks gpu bench clean
+.PHONY: help book pdf test lint browser serve notebooks gpu bench clean
 
 help:
 	@echo "make book       execute the chapters and build the site in $(SITE)"
-	@echo "make test       lint, unit, parity and property tests, and every notebook"
+	@echo "make pdf        the whole book as one PDF (needs a browser)"
+	@echo "make test       lint, unit and parity tests, the site in a browser, and every notebook"
+	@echo "make browser    install Chromium, on Debian and Ubuntu"
 	@echo "make serve      open the built site on http://localhost:$(PORT)"
 	@echo "make notebooks  execute the chapters in place and tidy them for a commit"
 	@echo "make gpu        run and record the chapters' GPU sections (needs CUDA)"
@@ -34,8 +37,14 @@ book: $(READY)
 	@echo "==> The book is in $(SITE)"
 	@echo "    open $(SITE)/index.html in a browser, or type: make serve"
 
+pdf: $(READY)
+	@echo "==> Building the book as one page and printing it"
+	@$(BIN)/jupyter-book build . -nW --keep-going --builder custom --custom-builder singlehtml
+	@$(BIN)/python -m _ext.pdf _build/singlehtml/chapters/index.html $(PDF)
+	@echo "==> The book is in $(PDF)"
+
 test: $(READY) lint
-	@echo "==> Unit, parity and property tests"
+	@echo "==> Unit, parity and property tests, and the built site in a browser"
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope tests
 	@echo "==> Every notebook, strictly compared with what is committed"
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -rs --nbval chapters
@@ -46,6 +55,9 @@ lint: $(READY)
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/python -m _ext.notebooks check $(CHAPTERS)
 	@$(BIN)/actionlint
+
+browser:
+	@$(PYTHON) -c 'from _ext import browser; raise SystemExit(browser.find() is None)' || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
 
 serve: $(READY)
 	@test -d $(SITE) || { echo "Nothing is built yet; type: make book"; exit 1; }

@@ -54,6 +54,7 @@ def is_installed():
 
 
 if not is_installed():
+    %pip uninstall --quiet --quiet --yes posenc
     %pip install --quiet "posenc @ {{WHEEL}}#sha256={{SHA256}}"
 if not is_installed():
     raise RuntimeError(
@@ -81,8 +82,9 @@ def gpu(line, cell):
 
 
 def is_chapter(app: Sphinx, docname: str) -> bool:
-    """Whether a page is made from a notebook."""
-    return docname in app.env.found_docs and app.env.doc2path(docname).endswith(".ipynb")
+    """Whether a page is made from a notebook and has a number."""
+    numbers = app.env.toc_secnumbers.get(docname, {})
+    return any(numbers.values()) and app.env.doc2path(docname).endswith(".ipynb")
 
 
 def executed(app: Sphinx, docname: str) -> NotebookNode:

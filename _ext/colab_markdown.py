@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 from docutils import nodes
 from sphinx.builders import Builder
 from sphinx.errors import SphinxError
+from sphinx.locale import admonitionlabels
 from sphinx.util.math import get_node_equation_number
 
 _SPECIAL = re.compile(r"[\\`*_$~]")
@@ -113,19 +114,26 @@ class Markdown:
         return ("\n" if tight else "\n\n").join(items)
 
     def block_block_quote(self, node: nodes.block_quote) -> str:
-        return indent(self.blocks(node), "> ", lambda line: True)
+        return _quote(self.blocks(node))
 
     def block_literal_block(self, node: nodes.literal_block) -> str:
         language = node.get("language", "")
-        return f"```{'' if language in ('default', 'none') else language}\n{node.astext()}\n```"
+        return f"```{'' if language in ('default', 'none') else language}\n{node.astext().rstrip()}\n```"
 
     def block_admonition(self, node: nodes.Element) -> str:
         """A quotation under its title; choices below it can be opened."""
         title, *body = node.children
+        return self._box(self.inlines(title), body)
+
+    def _labelled(self, node: nodes.Element) -> str:
+        return self._box(str(admonitionlabels[type(node).__name__]), node.children)
+
+    block_note = block_tip = block_warning = block_important = block_seealso = _labelled
+
+    def _box(self, title: str, body: list[nodes.Node]) -> str:
         choices = [child for child in body if type(child).__name__ == "choice"]
-        body = [self.block(child) for child in body if child not in choices]
-        quoted = "\n\n".join([f"**{self.inlines(title)}**", *filter(None, body)])
-        quote = indent(quoted, "> ", lambda line: True)
+        texts = [self.block(child) for child in body if child not in choices]
+        quote = _quote("\n\n".join([f"**{title}**", *filter(None, texts)]))
         return "\n\n".join([quote, *map(self.block, choices)])
 
     def block_choice(self, node: nodes.Element) -> str:
@@ -217,6 +225,10 @@ class Markdown:
 
 def _line(text: str) -> str:
     return re.sub(r"\s*\n\s*", " ", text)
+
+
+def _quote(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
 
 
 def _starts(text: str) -> bool:

@@ -44,9 +44,9 @@ def describe(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     texts = definitions(app)
     for number, link in enumerate(list(doctree.findall(_is_term))):
         name = f"definition-{number}"
-        text = [child.deepcopy() for child in texts[link["refuri"].partition("#")[2]]]
-        term = described("", *link.children, refuri=link["refuri"], described_by=name)
-        both = [term, tooltip("", *text, ids=[name])]
+        text = [child.deepcopy() for child in texts[link["refuri"].rpartition("#")[2]]]
+        term = described("", "", *link.children, refuri=link["refuri"], described_by=name)
+        both = [term, tooltip("", "", *text, ids=[name])]
         link.replace_self(nodes.inline("", "", *both, classes=["has-definition"]))
 
 

@@ -10,11 +10,17 @@ for (const event of ["pointermove", "focusin"]) {
   });
 }
 
-// A page opened as a file may not read other files, so there search shows titles only.
-if (location.protocol === "file:" && window.DOCUMENTATION_OPTIONS === undefined) {
-  try {
-    DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
-  } catch {
-    // pages without search
-  }
+// Paper is white.
+let theme;
+window.addEventListener("beforeprint", () => {
+  theme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
+});
+window.addEventListener("afterprint", () => {
+  document.documentElement.dataset.theme = theme;
+});
+
+// A page opened as a file may not read other files: there, search shows titles without excerpts.
+if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") {
+  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 }

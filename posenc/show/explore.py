@@ -25,9 +25,9 @@ _SCRIPT = """
   const said = figure.querySelector("[aria-live]");
   const index = (c) => (c.type === "checkbox" ? +c.checked : +c.value);
   const show = () => {
-    const frame = controls.reduce((at, c, i) => at * data.values[i].length + index(c), 0);
-    image.src = "data:image/png;base64," + data.frames[frame];
-    image.alt = said.textContent = data.texts[frame];
+    const state = controls.reduce((at, c, i) => at * data.values[i].length + index(c), 0);
+    image.src = "data:image/png;base64," + data.frames[data.frame_of[state]];
+    image.alt = said.textContent = data.texts[state];
     controls.forEach((c, i) => {
       if (c.type !== "range") return;
       c.setAttribute("aria-valuetext", data.values[i][index(c)]);
@@ -137,9 +137,12 @@ class Explorer:
             dict(zip(names, values, strict=True))
             for values in itertools.product(*self.controls.values())
         ]
+        pictures = [base64.b64encode(self.frame(c)).decode() for c in combinations]
+        different = list(dict.fromkeys(pictures))  # controls may have no effect in some states
         data = {
             "values": [[_text(value) for value in values] for values in self.controls.values()],
-            "frames": [base64.b64encode(self.frame(c)).decode() for c in combinations],
+            "frames": different,
+            "frame_of": [different.index(picture) for picture in pictures],
             "texts": [self.describe(**c) for c in combinations],
         }
         width = round(100 / _DPI * _png_width(base64.b64decode(data["frames"][0])))

@@ -1,0 +1,143 @@
+"""The built site, a server that shows it below a sub-path, and pages that note what went wrong."""
+
+import functools
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+
+from _ext import browser as chromium
+
+SITE = Path(os.environ.get("SITE_DIR", Path(__file__).parent.parent / "_build" / "html"))
+PREFIX = "/some/where/"  # nobody knows below which address the site will be put
+
+
+def pages(site: Path) -> list[str]:
+    """All pages of a site, as paths from its top, without the one that only leads to another."""
+    files = [file for file in sorted(site.rglob("*.html")) if "_static" not in file.parts]
+    names = [file.relative_to(site).as_posix() for file in files if not _leads_on(file)]
+    return names or ["nothing is built"]
+
+
+def _leads_on(file: Path) -> bool:
+    return 'http-equiv="refresh"' in file.read_text(encoding="utf-8")[:1000].lower()
+
+
+def lacking(reason: str) -> None:
+    """Skip a test for want of a thing, but never where the result counts."""
+    (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    """The folder of the built site."""
+    if not (SITE / "index.html").exists():
+        lacking(f"No site in {SITE}; type: make book")
+    return SITE
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A Chromium without a window."""
+    program = chromium.find()
+    if program is None:
+        lacking("No Chromium was found; type: make browser")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=chromium.OPTIONS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def home(site: Path) -> Iterator[str]:
+    """The address of the served site."""
+    with served(site) as address:
+        yield address
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves a folder below PREFIX, and nothing elsewhere."""
+
+    def do_GET(self) -> None:
+        if not self.path.startswith(PREFIX):
+            self.server.strays.append(self.path)
+            self.send_error(404)
+            return
+        self.path = self.path.removeprefix(PREFIX[:-1])
+        super().do_GET()
+
+    def log_message(self, *args) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder and give its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder))
+    server.strays = []
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}{PREFIX}"
+        assert not server.strays, f"asked for outside of the sub-path: {server.strays}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Visit:
+    """A page of the site that is open, and what it did that it should not."""
+
+    def __init__(self, page: Page, home: str):
+        self.page, self.home = page, home
+        self.requested: list[str] = []  # files of the site, as paths from its top
+        self.problems: list[str] = []
+        page.route(lambda url: not url.startswith((home, "data:")), lambda route: route.abort())
+        page.on("request", self._request)
+        page.on("requestfailed", lambda request: self._add("did not arrive", request.url))
+        page.on("response", self._response)
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self._add("error", str(error)))
+
+    def go(self, path: str) -> None:
+        """Open a page and wait until its scripts, fonts and formulas are there."""
+        self.page.goto(self.home + path)
+        self.page.evaluate("window.MathJax?.startup?.promise.then(() => {})")
+        self.page.evaluate("document.fonts.ready.then(() => {})")
+
+    def _add(self, kind: str, what: str) -> None:
+        self.problems.append(f"{kind}: {what}")
+
+    def _request(self, request: Request) -> None:
+        if request.url.startswith(self.home):
+            path = urlsplit(request.url.removeprefix(self.home)).path
+            self.requested.append(unquote(path))
+        else:
+            self._add("asks for what is not of the site", request.url)
+
+    def _response(self, response: Response) -> None:
+        if response.status >= 400:
+            self._add(f"status {response.status}", response.url)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self._add(f"console {message.type}", message.text)
+
+
+@contextmanager
+def visit(browser: Browser, home: str, path: str, **options) -> Iterator[Visit]:
+    """Open a page of the site as a first-time reader would; options are of Browser.new_context."""
+    context = browser.new_context(**options)
+    try:
+        opened = Visit(context.new_page(), home)
+        opened.go(path)
+        yield opened
+    finally:
+        context.close()
