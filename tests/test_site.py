@@ -1,0 +1,663 @@
+"""The built site keeps its promises in a browser: alive without a kernel, for everyone, anywhere.
+
+Each check is a function that returns what is wrong, as a list; the tests want it to be empty.
+TestTheTestsCanFail hands the same functions a page with a fault in it.
+"""
+
+import base64
+import functools
+import io
+import itertools
+import json
+import re
+import statistics
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browser import SITE, browser, home, pages, served, site, visit  # noqa: F401  (fixtures)
+from bs4 import BeautifulSoup, Tag
+from PIL import Image
+from playwright.sync_api import Locator, Page
+
+PAGES = pages(SITE)
+CHAPTERS = [page for page in PAGES if re.match(r"chapters/\d\d_", page)] or ["nothing is built"]
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+CDNS = ("unpkg.com", "jsdelivr", "cdnjs", "googleapis")
+ONLY_HERE = ("steepest", "chapters/06_alibi.html")  # a word, and the one page that has it
+
+
+# ---------------------------------------------------------------------------- files
+
+
+@functools.cache
+def soup(file: Path) -> BeautifulSoup:
+    return BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
+
+
+def internal(link: str) -> bool:
+    return not urlsplit(link).scheme and not link.startswith("//")
+
+
+def link_problems(site: Path) -> list[str]:
+    """Links, pictures, scripts and style sheets that lead to nothing."""
+    problems = []
+    for file in sorted(site.rglob("*.html")):
+        for tag in soup(file).find_all(["a", "img", "link", "script", "form"]):
+            link = tag.get("href") or tag.get("src") or tag.get("action") or ""
+            if not internal(link):
+                continue
+            path, fragment = urlsplit(link).path, unquote(urlsplit(link).fragment)
+            target = (file.parent / unquote(path)).resolve() if path else file
+            if not target.is_file() or site.resolve() not in target.resolve().parents:
+                problems.append(f"{file.name}: no file for {link}")
+            elif fragment and target.suffix == ".html" and fragment not in anchors(target):
+                problems.append(f"{file.name}: no anchor for {link}")
+    return problems
+
+
+@functools.cache
+def anchors(file: Path) -> set[str]:
+    return {tag["id"] for tag in soup(file).find_all(id=True)}
+
+
+ELSEWHERE = r"[\"']?\s*(?:https?:)?//\w"
+CSS_LOADS = re.compile(rf"(?:@import\s+|url\(\s*){ELSEWHERE}")
+JS_LOADS = re.compile(
+    rf"(?:\bimport\s*\(?|\bfrom|\.src\s*=|\bfetch\s*\(|importScripts\s*\()\s*(?=[\"']){ELSEWHERE}"
+)
+
+
+def load_problems(site: Path) -> list[str]:
+    """What pages, style sheets and scripts would load from other hosts."""
+    problems = []
+    for file in sorted(site.rglob("*.html")):
+        text = file.read_text(encoding="utf-8")
+        problems += [f"{file.name}: mentions {cdn}" for cdn in CDNS if cdn in text]
+        problems += [f"{file.name}: loads {tag}" for tag in soup(file).find_all(loads_elsewhere)]
+        for tag in soup(file).find_all("style"):
+            problems += [f"{file.name}: {found[0]}" for found in CSS_LOADS.finditer(tag.text)]
+        for tag in soup(file).find_all("script", type=lambda kind: kind != "application/json"):
+            problems += [f"{file.name}: {found[0]}" for found in JS_LOADS.finditer(tag.text)]
+    for suffix, pattern in ((".css", CSS_LOADS), (".js", JS_LOADS)):
+        for file in sorted(site.rglob(f"*{suffix}")):
+            found = pattern.finditer(file.read_text(encoding="utf-8"))
+            problems += [f"{file.name}: {match[0]}" for match in found]
+    return problems
+
+
+def loads_elsewhere(tag: Tag) -> bool:
+    if tag.name == "a":
+        return False  # a link is followed only when the reader asks for it
+    values = [tag.get(name, "") for name in ("src", "href", "data", "srcset", "style")]
+    return any(re.match(ELSEWHERE, value) or CSS_LOADS.search(value) for value in values)
+
+
+class TestFiles:
+    def test_every_link_leads_somewhere(self, site):
+        assert link_problems(site) == []
+
+    def test_nothing_is_loaded_from_other_hosts(self, site):
+        assert load_problems(site) == []
+
+    def test_the_top_leads_to_the_cover(self, site):
+        refresh = soup(site / "index.html").select_one("meta[http-equiv='Refresh' i]")
+        assert refresh["content"] == "0; url=chapters/index.html"
+
+    def test_the_site_is_at_most_60_mb(self, site):
+        size = sum(file.stat().st_size for file in site.rglob("*") if file.is_file())
+        print(f"the site: {size / 1e6:.1f} MB")
+        assert size <= 60e6
+
+
+def number(page: str) -> int:
+    """The number of a chapter."""
+    return int(page.removeprefix("chapters/")[:2])
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+class TestStructure:
+    def test_one_numbered_title(self, site, page):
+        (title,) = soup(site / page).select("article h1")
+        assert title.select_one(".section-number").text.strip() == f"{number(page)}."
+
+    def test_a_line_about_the_page(self, site, page):
+        (line,) = soup(site / page).select("article h1 ~ p.about-page")
+        assert re.search(r"\d+ minutes to read", line.text)
+
+    def test_the_chapters_before_and_after(self, site, page):
+        around = soup(site / page).select(".prev-next-footer a")
+        assert [link["class"] for link in around] == [["left-prev"], ["right-next"]]
+        before = CHAPTERS[number(page) - 2] if number(page) > 1 else "chapters/index.html"
+        assert around[0]["href"] == Path(before).name
+        if number(page) < len(CHAPTERS):
+            assert around[1]["href"] == Path(CHAPTERS[number(page)]).name
+
+    def test_a_sign_for_the_tab_and_a_logo(self, site, page):
+        assert soup(site / page).select("link[rel=icon]")
+        assert soup(site / page).select("img.logo__image")
+
+    def test_figures_and_equations_have_the_numbers_by_which_they_are_called(self, site, page):
+        assert number_problems(site, page) == []
+
+    def test_enough_to_play_with(self, site, page):
+        assert len(soup(site / page).select("div.explore")) >= 2
+        assert len(soup(site / page).select(".predict")) >= 2
+        assert len(soup(site / page).select(".has-definition")) >= 3
+
+
+def number_problems(site: Path, page: str) -> list[str]:
+    """References whose number is not that of what they lead to."""
+    problems = []
+    for link in soup(site / page).select("article a.reference.internal[href*='#']"):
+        path, fragment = link["href"].split("#")
+        target = (site / page).parent / path if path else site / page
+        if fragment.startswith("fig-"):
+            shown = soup(target).select_one(f"[id='{fragment}'] .caption-number")
+        elif fragment.startswith("equation-"):
+            shown = soup(target).select_one(f"[id='{fragment}'] .eqno")
+        else:
+            continue
+        called = re.search(r"(Figure )?\(?\d+\.\d+\)?", link.text)
+        if not shown or not called or called[0] not in shown.text:
+            problems.append(f"{page}: {link.text!r} leads to {shown and shown.text!r}")
+    return problems
+
+
+# ---------------------------------------------------------------------------- each page
+
+
+def formula_problems(page: Page) -> list[str]:
+    """Formulas that were not set, and other markup that readers should not see."""
+    problems = page.locator("mjx-merror").all_text_contents()
+    text = page.evaluate(
+        """() => {
+          const copy = document.querySelector("article").cloneNode(true);
+          copy.querySelectorAll("pre, code, script, mjx-container").forEach((e) => e.remove());
+          return copy.textContent;
+        }"""
+    )
+    return problems + re.findall(r"\\[(\[a-z]+|\$\S|\{\w+\}`|<inline|\[\?\]|.{9}\?\?", text)
+
+
+def image_problems(page: Page) -> list[str]:
+    """Images that did not load or that say nothing to those who do not see them."""
+    return page.evaluate(
+        r"""() => [...document.images].flatMap((image) => {
+          const decorates = ["presentation", "none"].includes(image.role);
+          const name = image.src.slice(0, 80);
+          if (!image.complete || !image.naturalWidth) return [`not loaded: ${name}`];
+          if (!image.hasAttribute("alt")) return [`no alt: ${name}`];
+          if (!image.alt.trim() && !decorates) return [`empty alt: ${name}`];
+          if (/[0-9a-f]{16}|\.(png|svg)$/.test(image.alt)) return [`alt is a file: ${image.alt}`];
+          return [];
+        })"""
+    )
+
+
+def accessibility_problems(page: Page) -> list[str]:
+    """What axe-core finds with its default rules."""
+    # preload off: axe would ask for the style sheets once more
+    result = Axe().run(page, options={"resultTypes": ["violations"], "preload": False})
+    return [
+        f"{violation['id']}: {' '.join(map(str, node['target']))}"
+        for violation in result.response["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+def phone_problems(page: Page) -> list[str]:
+    """What does not fit a phone's width and cannot be scrolled by itself."""
+    page.set_viewport_size(PHONE)
+    problems = page.evaluate(
+        """() => {
+          const problems = [], wide = document.documentElement.scrollWidth;
+          if (wide > innerWidth) problems.push(`the page is ${wide} pixels wide`);
+          const scrolls = (e) => ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
+          const visit = (e) => {
+            const { left, right, width } = e.getBoundingClientRect();
+            if (width > 1 && (left < -0.5 || right > innerWidth + 0.5) && e.checkVisibility())
+              problems.push(`${e.tagName}.${e.className} from ${left} to ${right}`);
+            else if (!scrolls(e)) [...e.children].forEach(visit);
+          };
+          document.querySelectorAll("article").forEach(visit);
+          return problems;
+        }"""
+    )
+    page.set_viewport_size(DESKTOP)
+    return problems
+
+
+def motion_problems(page: Page) -> list[str]:
+    """What moves for readers who have asked for less motion."""
+    page.emulate_media(reduced_motion="reduce")
+    problems = page.evaluate(
+        """() => {
+          const problems = new Set();
+          const ms = (times) =>
+            Math.max(...times.split(",").map((t) => parseFloat(t) * (t.endsWith("ms") ? 1 : 1000)));
+          if (getComputedStyle(document.documentElement).scrollBehavior === "smooth")
+            problems.add("smooth scrolling");
+          for (const e of document.querySelectorAll("body *"))
+            for (const part of [null, "::before", "::after"]) {
+              const style = getComputedStyle(e, part), where = e.className + (part ?? "");
+              if (ms(style.transitionDuration) > 10) problems.add(`${where} has a transition`);
+              if (style.animationName !== "none" && ms(style.animationDuration) > 10)
+                problems.add(`${where} is animated`);
+            }
+          return [...problems];
+        }"""
+    )
+    page.emulate_media(reduced_motion="no-preference")
+    return problems
+
+
+def print_problems(page: Page) -> list[str]:
+    """What paper shows and should not, or should and does not."""
+    page.emulate_media(media="print")
+    problems = page.evaluate(
+        """() => {
+          const shown = (e) => e.checkVisibility() && e.getBoundingClientRect().height > 0;
+          const all = (selector) => [...document.querySelectorAll(selector)];
+          const controls = ".bd-sidebar-primary, .bd-header-article, .explore .controls";
+          return [
+            ...all(controls).filter(shown).map((e) => `printed: ${e.className}`),
+            ...all("article, .predict details > p").filter((e) => !shown(e))
+              .map((e) => `not printed: ${e.textContent.slice(0, 40)}`),
+          ];
+        }"""
+    )
+    page.emulate_media(media="screen")
+    return problems
+
+
+def focus_problems(page: Page) -> list[str]:
+    """What cannot be reached by keyboard, or does not show that it was."""
+    page.emulate_media(reduced_motion="reduce")  # or the outline fades in
+    problems = page.evaluate(
+        """() => {
+          const look = (e) => {
+            const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(e);
+            return boxShadow + (outlineStyle === "none" ? "" : outlineStyle + outlineWidth);
+          };
+          const kinds = "a[href], button, input, select, summary, [tabindex]";
+          return [...document.querySelectorAll(`article :is(${kinds})`)].flatMap((e) => {
+            if (!e.checkVisibility()) return [];
+            const name = `${e.tagName}.${e.className} ${e.textContent.trim().slice(0, 30)}`;
+            const before = look(e);
+            e.focus({ focusVisible: true, preventScroll: true });
+            if (document.activeElement !== e || e.tabIndex < 0) return [`not reached: ${name}`];
+            if (look(e) === before) return [`focus not visible: ${name}`];
+            return [];
+          });
+        }"""
+    )
+    page.evaluate("document.activeElement.blur()")
+    page.emulate_media(reduced_motion="no-preference")
+    return problems
+
+
+def first_stop(page: Page) -> str:
+    """Where the first Tab leads."""
+    page.keyboard.press("Tab")
+    return page.evaluate("document.activeElement.textContent.trim()")
+
+
+class EveryPage:
+    """The tests of a theme; a page is loaded once for all of them."""
+
+    theme: str
+
+    @pytest.fixture(scope="class", params=PAGES)
+    def visited(self, request, browser, home):  # noqa: F811
+        options = {"color_scheme": self.theme, "viewport": DESKTOP}
+        with visit(browser, home, request.param, **options) as visited:
+            visited.path = request.param
+            yield visited
+
+    def test_it_loads_without_a_complaint_and_all_from_here(self, visited):
+        assert visited.problems == []
+
+    def test_it_has_the_theme_that_the_reader_prefers(self, visited):
+        assert visited.page.locator("html").get_attribute("data-theme") == self.theme
+
+    def test_it_weighs_at_most_3_mb(self, visited, site):  # noqa: F811
+        weight = sum((site / path).stat().st_size for path in set(visited.requested))
+        print(f"{visited.path}: {weight / 1e6:.2f} MB")
+        assert weight <= 3e6
+
+    def test_tab_reaches_the_skip_link_first(self, visited):
+        if visited.path == "search.html":
+            pytest.skip("the search page puts the focus into its field")
+        assert first_stop(visited.page) == "Skip to main content"
+
+    def test_the_keyboard_reaches_everything_visibly(self, visited):
+        assert focus_problems(visited.page) == []
+
+    def test_formulas_are_set(self, visited):
+        assert formula_problems(visited.page) == []
+
+    def test_images_have_texts(self, visited):
+        assert image_problems(visited.page) == []
+
+    def test_nothing_moves_for_those_who_prefer_so(self, visited):
+        assert motion_problems(visited.page) == []
+
+    def test_print_shows_the_text_and_the_answers(self, visited):
+        assert print_problems(visited.page) == []
+
+    def test_it_fits_a_phone(self, visited):
+        open_everything(visited.page)
+        assert phone_problems(visited.page) == []
+
+    def test_axe_finds_nothing(self, visited):
+        open_everything(visited.page)
+        assert accessibility_problems(visited.page) == []
+
+
+def open_everything(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('article details').forEach((e) => (e.open = true))")
+
+
+class TestEveryPageInLight(EveryPage):
+    theme = "light"
+
+
+class TestEveryPageInDark(EveryPage):
+    theme = "dark"
+
+
+class TestAsFiles:
+    @pytest.mark.parametrize("page", PAGES)
+    def test_it_loads_from_a_folder(self, browser, site, page):  # noqa: F811
+        with visit(browser, f"{site.as_uri()}/", page) as visited:
+            assert visited.problems == []
+            assert formula_problems(visited.page) == []
+
+
+# ---------------------------------------------------------------------------- figures
+
+
+def frames(data: dict) -> list[tuple[int, ...]]:
+    """The combinations of a figure's values, by index, in the order of its frames."""
+    return list(itertools.product(*(range(len(values)) for values in data["values"])))
+
+
+def frame_problems(data: dict) -> list[str]:
+    """Frames that are no pictures or differ in size, and controls that change nothing."""
+    problems, sizes = [], set()
+    for frame in data["frames"]:
+        picture = Image.open(io.BytesIO(base64.b64decode(frame)))
+        sizes.add((picture.format, *picture.size))
+        picture.verify()
+    if len(sizes) != 1 or "PNG" not in next(iter(sizes)):
+        problems.append(f"the frames are {sizes}")
+    order = frames(data)
+    for what in ("frames", "texts"):
+        shown = dict(zip(order, data[what], strict=True))
+        for control in range(len(data["values"])):
+            steps = [(at, (*at[:control], at[control] + 1, *at[control + 1 :])) for at in order]
+            if not any(shown[a] != shown[b] for a, b in steps if b in shown):
+                problems.append(f"control {control} changes no {what}")
+    return problems
+
+
+def state(figure: Locator) -> dict:
+    """What a figure shows, and where its controls stand."""
+    return figure.evaluate(
+        """(figure) => ({
+          at: [...figure.querySelectorAll("input, select")].map((c) =>
+            c.type === "checkbox" ? +c.checked : +c.value),
+          spoken: [...figure.querySelectorAll("input, select")].map((c) =>
+            c.getAttribute("aria-valuetext")),
+          src: figure.querySelector("img").src,
+          alt: figure.querySelector("img").alt,
+          said: figure.querySelector("[aria-live=polite]").innerText,
+        })"""
+    )
+
+
+def moves(control: Locator, at: int, last: int):
+    """By keyboard, then by mouse: a name, what to do, and the value where that should lead."""
+    kind = control.evaluate("(c) => c.type")
+    if kind == "checkbox":
+        yield "Space", lambda: control.press("Space"), 1 - at
+        yield "a click", control.click, at
+        return
+    back, on = ("ArrowLeft", "ArrowRight") if kind == "range" else ("ArrowUp", "ArrowDown")
+    yield "End", lambda: control.press("End"), last
+    yield back, lambda: control.press(back), last - 1
+    yield "Home", lambda: control.press("Home"), 0
+    yield on, lambda: control.press(on), 1
+    if kind == "range":
+        yield "a click at the left end", lambda: control.click(position=end(control, "left")), 0
+        yield (
+            "a click at the right end",
+            lambda: control.click(position=end(control, "right")),
+            last,
+        )
+        yield "a drag to the left end", lambda: drag(control), 0
+    else:  # without a window there is no list to click at; this sends what a click there sends
+        yield "a choice", lambda: control.select_option(index=0), 0
+
+
+def end(control: Locator, side: str) -> dict[str, float]:
+    """A place on a slider, near one of its ends."""
+    box = control.bounding_box()
+    return {"x": 4 if side == "left" else box["width"] - 4, "y": box["height"] / 2}
+
+
+def drag(control: Locator) -> None:
+    """Take the thumb of a slider from the right end to the left end."""
+    control.hover(position=end(control, "right"))
+    control.page.mouse.down()
+    control.hover(position=end(control, "left"))
+    control.page.mouse.up()
+
+
+def figure_problems(figure: Locator) -> list[str]:
+    """Moves of a figure's controls that the picture or its text do not follow."""
+    data = json.loads(figure.locator("script[type='application/json']").text_content())
+    problems = frame_problems(data)
+    for n, control in enumerate(figure.locator("input, select").all()):
+        if not re.match(r'- (slider|combobox|checkbox) "\w', control.aria_snapshot()):
+            problems.append(f"control {n} has no name: {control.aria_snapshot()}")
+        before = state(figure)
+        for move, act, there in moves(control, before["at"][n], len(data["values"][n]) - 1):
+            act()
+            after = state(figure)
+            if after["at"][n] != there:
+                problems.append(f"control {n}, {move}: at {after['at'][n]} instead of {there}")
+            if there != before["at"][n]:
+                same = [what for what in ("src", "alt") if before[what] == after[what]]
+                problems += [f"control {n}, {move}: the {what} stays" for what in same]
+            problems += [f"control {n}, {move}: {problem}" for problem in disorder(after, data)]
+            before = after
+    return problems
+
+
+def disorder(shown: dict, data: dict) -> list[str]:
+    """Parts of a figure that do not say the same."""
+    frame = frames(data).index(tuple(shown["at"]))
+    problems = []
+    if not shown["src"].endswith(data["frames"][frame]):
+        problems.append("the picture is another one")
+    if not shown["alt"] == shown["said"] == data["texts"][frame]:
+        problems.append(f"alt {shown['alt']!r}, below it {shown['said']!r}")
+    for values, at, spoken in zip(data["values"], shown["at"], shown["spoken"], strict=True):
+        if spoken not in (None, values[at]):
+            problems.append(f"spoken {spoken!r} instead of {values[at]!r}")
+    return problems
+
+
+# Milliseconds from the event by which a control says that it was moved to the second animation
+# frame after the new picture was decoded: the first of the two is drawn with it. The wait for
+# these two is in it, up to 33 ms at 60 frames a second.
+TIME_TO_PAINT = """async (figure) => {
+  const controls = [...figure.querySelectorAll("input[type=range], input, select")];
+  const count = (c) => (c.type === "range" ? +c.max + 1 : c.options ? c.options.length : 2);
+  const control = controls.reduce((a, b) => (count(b) > count(a) ? b : a));
+  const image = figure.querySelector("img");
+  const frame = () => new Promise(requestAnimationFrame);
+  const pause = () => new Promise((done) => setTimeout(done, 30 + 20 * Math.random()));
+  const times = [];
+  for (let step = 1; step <= 10; step++) {
+    const next = (step + +control.value) % count(control);
+    if (control.type === "checkbox") control.checked = !control.checked;
+    else control.value = (+control.value + 1) % count(control);
+    const start = performance.now();
+    control.dispatchEvent(new Event("input", { bubbles: true }));
+    await image.decode();
+    await frame();
+    await frame();
+    times.push(performance.now() - start);
+    await pause();
+  }
+  return times;
+}"""
+
+
+def paint_times(page: Page) -> list[float]:
+    """The median time to a new frame, of each figure, on a processor four times slower."""
+    slow = page.context.new_cdp_session(page)
+    slow.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+    figures = page.locator("div.explore").all()
+    return [statistics.median(figure.evaluate(TIME_TO_PAINT)) for figure in figures]
+
+
+WITH_FIGURES = [
+    page for page in PAGES if (SITE / page).exists() and soup(SITE / page).select(".explore")
+]
+
+
+class TestFigures:
+    def test_there_are_at_least_16(self, site):
+        assert sum(len(soup(site / page).select(".explore")) for page in PAGES) >= 16
+
+    @pytest.mark.parametrize("page", WITH_FIGURES)
+    def test_they_follow_their_controls_without_a_request(self, browser, home, page):
+        with visit(browser, home, page) as visited:
+            loaded = len(visited.requested)
+            figures = visited.page.locator("div.explore").all()
+            problems = [(n, p) for n, figure in enumerate(figures) for p in figure_problems(figure)]
+            assert problems == []
+            assert visited.requested[loaded:] == visited.problems == []
+
+    @pytest.mark.parametrize("page", WITH_FIGURES)
+    def test_a_new_frame_is_there_in_50_ms(self, browser, home, page):
+        with visit(browser, home, page) as visited:
+            medians = paint_times(visited.page)
+        print(f"{page}: medians of {', '.join(f'{median:.0f}' for median in medians)} ms")
+        assert max(medians) <= 50
+
+
+# ---------------------------------------------------------------------------- questions and terms
+
+
+def predict_problems(page: Page) -> list[str]:
+    """Choices that do not answer as they should."""
+    problems = []
+    for box in page.locator(".predict").all():
+        name = box.locator("p").nth(1).inner_text()[:40]
+        verdicts = []
+        for choice in box.locator("details").all():
+            problems += [f"{name}: open at first"] if shown(choice) else []
+            for how in (lambda summary: summary.click(), lambda summary: summary.press("Enter")):
+                how(choice.locator("summary"))
+                verdicts.append(re.match(r"Right\.|Not quite\.|", shown(choice))[0])
+                choice.evaluate("(choice) => { choice.open = false; }")
+        if "" in verdicts:
+            problems.append(f"{name}: a choice does not answer: {verdicts}")
+        if verdicts.count("Right.") != 2:  # once by mouse, once by keyboard
+            problems.append(f"{name}: the right choices are {verdicts}")
+    return problems
+
+
+def shown(choice: Locator) -> str:
+    """The visible answer of a choice."""
+    answer = choice.locator("p").first
+    return answer.inner_text() if answer.is_visible() else ""
+
+
+def definition_problems(page: Page, width: int) -> list[str]:
+    """Terms whose definition is not shown, not hidden or not in view."""
+    page.set_viewport_size({"width": width, "height": 740})
+    problems = []
+    for term in page.locator(".has-definition").all():
+        link, text = term.locator("a[aria-describedby]"), term.locator("[role=tooltip]")
+        name = link.inner_text()
+        link.evaluate("(link) => link.scrollIntoView({ block: 'center' })")
+        if link.get_attribute("aria-describedby") != text.get_attribute("id"):
+            problems.append(f"{name}: described by another element")
+        for how in (link.hover, link.focus):
+            page.mouse.move(0, 0)
+            if text.is_visible():
+                problems.append(f"{name}: shown unasked")
+            how()
+            problems += [f"{name}: {problem}" for problem in text.evaluate(OUT_OF_VIEW)]
+            page.keyboard.press("Escape")
+            if text.is_visible():
+                problems.append(f"{name}: stays after Escape")
+            link.blur()
+    return problems
+
+
+OUT_OF_VIEW = """(text) => {
+  const { left, right, top, bottom } = text.getBoundingClientRect();
+  if (!text.checkVisibility() || !text.innerText.trim()) return ["not shown"];
+  if (left < 0 || right > innerWidth) return [`out of view, from ${left} to ${right}`];
+  const corners = [[left + 4, top + 4], [right - 4, top + 4], [left + 4, bottom - 4], [right - 4, bottom - 4]];
+  const covered = corners.some(([x, y]) => !text.contains(document.elementFromPoint(x, y)));
+  return covered ? ["covered or cut off"] : [];
+}"""
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+class TestQuestionsAndTerms:
+    def test_predict_boxes_answer(self, browser, home, page):
+        with visit(browser, home, page) as visited:
+            assert predict_problems(visited.page) == []
+
+    def test_predict_boxes_forget(self, browser, home, page):
+        with visit(browser, home, page) as visited:
+            open_everything(visited.page)
+            visited.page.reload()
+            assert visited.page.locator(".predict").count() > 0
+            assert visited.page.locator(".predict details[open]").count() == 0
+
+    @pytest.mark.parametrize("width", [1280, 360])
+    def test_definitions_are_shown_in_view(self, browser, home, page, width):
+        with visit(browser, home, page) as visited:
+            assert definition_problems(visited.page, width) == []
+
+
+# ---------------------------------------------------------------------------- search
+
+
+class TestSearch:
+    def test_the_word_is_on_one_page_only(self, site):
+        word, page = ONLY_HERE
+        texts = {page: soup(site / page).select_one("article").text.lower() for page in CHAPTERS}
+        assert [page for page, text in texts.items() if word in text] == [page]
+
+    @pytest.mark.parametrize("way", ["http", "file"])
+    def test_it_finds_the_page_that_has_a_word(self, browser, home, site, way):
+        word, page = ONLY_HERE
+        start = home if way == "http" else f"{site.as_uri()}/"
+        with visit(browser, start, "search.html") as visited:
+            field = visited.page.locator("article input[name=q], .bd-content input[name=q]").first
+            field.fill(word)
+            field.press("Enter")
+            found = visited.page.locator("#search-results li a")
+            found.first.wait_for()
+            links = [link.evaluate("(link) => link.href") for link in found.all()]
+            assert [link.partition("?")[0].partition("#")[0] for link in links] == [start + page]
+            assert visited.problems == []
+
+    def test_the_keys_open_a_field_that_searches(self, browser, home):
+        with visit(browser, home, CHAPTERS[0]) as visited:
+            visited.page.keyboard.press("Control+k")
+            visited.page.keyboard.type(ONLY_HERE[0])
+            visited.page.keyboard.press("Enter")
+            visited.page.wait_for_url(f"{home}search.html?q={ONLY_HERE[0]}")
