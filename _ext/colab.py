@@ -21,6 +21,7 @@ from pathlib import Path
 import nbformat
 from docutils import nodes
 from jupyter_cache import get_cache
+from myst_nb.core.utils import coalesce_streams
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from sphinx.application import Sphinx
@@ -34,6 +35,7 @@ BRANCH = "gh-pages"
 DRAFTS = "colab"
 SITE = "https://site.invalid/"  # stands in a draft for the address that publishing puts there
 KNOWN_TAGS = {"gpu", "hide-input", "nbval-ignore-output", "skip-execution"}
+GPU_LINE = "%%gpu"
 PACKAGE = ("posenc", "pyproject.toml", "README.md", "LICENSE")
 
 INTRODUCTION = """\
@@ -114,9 +116,9 @@ def draft(app: Sphinx, docname: str) -> NotebookNode:
             continue
         flush()
         seen.append(part["cell_index"])
-        cells.append(code_cell(notebook.cells[seen[-1]], docname))
-        if caption := markdown.caption(part):
-            title(cells[-1], caption)
+        caption = markdown.caption(part)
+        cells.append(code_cell(notebook.cells[seen[-1]], caption, docname))
+        if caption:
             text.append(caption + in_words(cells[-1]))
             flush()
     flush()
@@ -131,30 +133,26 @@ def draft(app: Sphinx, docname: str) -> NotebookNode:
     return new_notebook(cells=cells, metadata=metadata)
 
 
-def code_cell(cell: NotebookNode, docname: str) -> NotebookNode:
-    """Copy a code cell with its outputs; what its tags ask for, in Colab's own way."""
+def code_cell(cell: NotebookNode, caption: str | None, docname: str) -> NotebookNode:
+    """Copy a code cell with its outputs; what its tags ask for becomes a line before its code."""
     tags = set(cell.metadata.get("tags", ()))
     if tags - KNOWN_TAGS:
         raise SphinxError(f"{docname}: Colab knows no tag {', '.join(tags - KNOWN_TAGS)}")
+    source, metadata = cell.source, {}
+    if "gpu" in tags:
+        source = f"{GPU_LINE}\n{source}"
+    if "hide-input" in tags:  # Colab folds forms, and a form has a title
+        figure = caption.partition(".*")[0].strip("*") if caption else "This cell"
+        source, metadata = f"# @title {figure}: its code\n{source}", {"cellView": "form"}
+    outputs = coalesce_streams(cell.outputs)  # as the site does: where they broke was chance
     image = cell.metadata.get("mystnb", {}).get("image", {})
-    source = f"%%gpu\n{cell.source}" if "gpu" in tags else cell.source
-    copy = new_code_cell(
-        source, id=cell.id, execution_count=cell.execution_count, outputs=cell.outputs
-    )
-    if tags:
-        copy.metadata["tags"] = sorted(tags)
-    for output in copy.outputs:
+    for output in outputs:
         if "image/png" in output.get("data", {}) and "alt" in image:
             output.metadata = {"image/png": {"alt": image["alt"]}}
-    return copy
-
-
-def title(cell: NotebookNode, caption: str) -> None:
-    """Fold the code of a cell tagged `hide-input`: Colab folds forms, and a form has a title."""
-    if "hide-input" in cell.metadata.get("tags", ()):
-        name = caption.partition(".*")[0].strip("*")
-        cell.source = f"# @title {name}: its code\n{cell.source}"
-        cell.metadata["cellView"] = "form"
+    count = cell.execution_count
+    return new_code_cell(
+        source, id=cell.id, metadata=metadata, execution_count=count, outputs=outputs
+    )
 
 
 def in_words(cell: NotebookNode) -> str:
@@ -209,7 +207,7 @@ def publish(drafts: Path, site: str, folder: Path) -> list[Path]:
     for path in sorted(drafts.glob("*.ipynb")):
         text = path.read_text(encoding="utf-8")
         notebook = nbformat.from_dict(json.loads(text.replace(SITE, site)))
-        gpu = any("gpu" in cell.metadata.get("tags", ()) for cell in notebook.cells)
+        gpu = any(cell.source.startswith(GPU_LINE) for cell in notebook.cells)
         notebook.cells[:0] = setup_cells(notebook.metadata.pop("book"), site, wheel, gpu=gpu)
         nbformat.validate(notebook)
         published.append(folder / "colab" / path.name)

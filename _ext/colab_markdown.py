@@ -96,7 +96,8 @@ class Markdown:
 
     def block_paragraph(self, node: nodes.paragraph) -> str:
         text = self.inlines(node).strip()
-        return _BLOCK_START.sub(lambda m: f"{m[1] or ''}\\", text, count=1) if _starts(text) else text
+        start = _BLOCK_START.match(text)
+        return f"{start[0]}\\{text[start.end() :]}" if start else text
 
     def block_bullet_list(self, node: nodes.bullet_list) -> str:
         return self._list(node, ["- "] * len(node))
@@ -117,8 +118,8 @@ class Markdown:
         return _quote(self.blocks(node))
 
     def block_literal_block(self, node: nodes.literal_block) -> str:
-        language = node.get("language", "")
-        return f"```{'' if language in ('default', 'none') else language}\n{node.astext().rstrip()}\n```"
+        language = node.get("language", "").replace("default", "")
+        return f"```{language}\n{node.astext().rstrip()}\n```"
 
     def block_admonition(self, node: nodes.Element) -> str:
         """A quotation under its title; choices below it can be opened."""
@@ -189,8 +190,7 @@ class Markdown:
         return self.blocks(node)
 
     def block_citation(self, node: nodes.citation) -> str:
-        label, *rest = node.children
-        return f"- {' '.join(map(self.block, rest))}"
+        return f"- {' '.join(map(self.block, node.children[1:]))}"
 
     def inline_Text(self, node: nodes.Text) -> str:
         text = _SPECIAL.sub(r"\\\g<0>", html.escape(_line(node), quote=False))
@@ -229,7 +229,3 @@ def _line(text: str) -> str:
 
 def _quote(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
-
-
-def _starts(text: str) -> bool:
-    return _BLOCK_START.match(text) is not None

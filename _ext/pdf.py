@@ -1,9 +1,8 @@
 """Print the book, built as a single page, into one PDF.
 
-    python -m _ext.pdf _build/singlehtml/chapters/index.html _build/where-am-i.pdf
+python -m _ext.pdf _build/singlehtml/chapters/index.html _build/where-am-i.pdf
 """
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -11,17 +10,23 @@ from playwright.sync_api import sync_playwright
 
 from _ext import browser
 
-FOOTER = '<div style="width:100%;font-size:8pt;text-align:center"><span class="pageNumber"></span></div>'
+FOOTER = (
+    '<div style="width:100%;font-size:8pt;text-align:center"><span class="pageNumber"></span></div>'
+)
 
 
 def print_to(pdf: Path, page_file: Path, chromium: str) -> None:
     """Open the page, wait for its formulas, and print it."""
-    # Sphinx puts the single page where the root document is, with links as if it were on top.
-    top = shutil.copy(page_file, page_file.parent.parent / "book.html")
+    # Sphinx puts the single page where the root document is, but writes its links as if it were
+    # on top, and those within the page by its full name.
+    top = page_file.parent.parent / "book.html"
+    top.write_text(
+        page_file.read_text("utf-8").replace('href="chapters/index.html#', 'href="#'), "utf-8"
+    )
     with sync_playwright() as playwright:
         program = playwright.chromium.launch(executable_path=chromium, args=browser.OPTIONS)
         page = program.new_page()
-        page.goto(Path(top).as_uri())
+        page.goto(top.as_uri())
         page.evaluate("MathJax.startup.promise")
         page.pdf(
             path=pdf,

@@ -15,7 +15,8 @@ from _ext import posenc_cache
 from _ext.notebooks import is_gpu, tidy
 
 ROOT = Path(__file__).parent.parent
-CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
+PAGES = [*CHAPTERS, ROOT / "chapters" / "index.ipynb"]
 EXCUSES = {"nbval-ignore-output", "nbval-skip", "skip-execution", "raises-exception"}
 
 
@@ -45,8 +46,8 @@ def test_there_are_six_chapters():
     assert [path.stem[:2] for path in CHAPTERS] == ["01", "02", "03", "04", "05", "06"]
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-class TestChapter:
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+class TestNotebook:
     def test_every_cell_was_executed_in_order(self, path):
         notebook = read(path)
         assert not unexecuted(notebook)
@@ -74,15 +75,21 @@ class TestChapter:
             lines = {n for node in body for n in range(node.lineno, node.end_lineno + 1)}
             assert len([n for n in lines if cell.source.splitlines()[n - 1].strip()]) <= 25
 
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+class TestChapter:
     def test_every_figure_has_a_text_alternative_and_a_caption(self, path):
         for cell in code_cells(read(path)):
-            if any("<Figure" in o.get("data", {}).get("text/plain", "") for o in cell.outputs):
+            shown = "".join(o.get("data", {}).get("text/plain", "") for o in cell.outputs)
+            if "<Figure" in shown:
                 assert len(cell.metadata.mystnb.image.alt) > 40
+            if "<Figure" in shown or shown.startswith("explore("):
                 assert len(cell.metadata.mystnb.figure.caption) > 20
+                assert cell.metadata.mystnb.figure.name.startswith("fig-")
 
     def test_asks_before_it_tells(self, path):
         text = "\n".join(cell.source for cell in read(path).cells)
-        assert text.count("{admonition} Predict") >= 3
+        assert text.count("```{predict}") >= 3
         assert text.count("{admonition} The question") == 1
 
     def test_excused_gpu_cells_show_a_record_or_say_that_there_is_none(self, path):
