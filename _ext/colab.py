@@ -10,7 +10,6 @@ the needs of `posenc`, and adds the rest.
 """
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -187,12 +186,12 @@ def build_wheel(folder: Path, root: Path = ROOT) -> Path:
                 )
             else:
                 shutil.copy(root / name, source)
-        for path in source.rglob("*"):
-            path.chmod(0o755 if path.is_dir() else 0o644)
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
         command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(out), str(source)]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}  # 1980, where zip begins
-        made = subprocess.run(command, env=environment, capture_output=True, check=False, text=True)
+        made = subprocess.run(
+            command, env=environment, umask=0o022, capture_output=True, check=False, text=True
+        )
         if made.returncode:
             raise SphinxError(f"the wheel of posenc cannot be built:\n{made.stdout}{made.stderr}")
         (wheel,) = out.glob("*.whl")
@@ -206,7 +205,7 @@ def publish(drafts: Path, site: str, folder: Path) -> list[Path]:
     published = []
     for path in sorted(drafts.glob("*.ipynb")):
         text = path.read_text(encoding="utf-8")
-        notebook = nbformat.from_dict(json.loads(text.replace(SITE, site)))
+        notebook = nbformat.reads(text.replace(SITE, site), as_version=4)
         gpu = any(cell.source.startswith(GPU_LINE) for cell in notebook.cells)
         notebook.cells[:0] = setup_cells(notebook.metadata.pop("book"), site, wheel, gpu=gpu)
         nbformat.validate(notebook)

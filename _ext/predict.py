@@ -22,7 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
-VERDICTS = {True: "Right.", False: "Not quite."}
+VERDICTS = {True: "Right.", False: "No."}
 
 
 class choice(nodes.General, nodes.Element):

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request, Response
 
 from _ext import browser as chromium
 
@@ -34,31 +34,12 @@ def lacking(reason: str) -> None:
     (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
 
 
-@pytest.fixture(scope="session")
-def site() -> Path:
-    """The folder of the built site."""
-    if not (SITE / "index.html").exists():
-        lacking(f"No site in {SITE}; type: make book")
-    return SITE
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """A Chromium without a window."""
+def launch(playwright: Playwright) -> Browser:
+    """Start a Chromium without a window."""
     program = chromium.find()
     if program is None:
         lacking("No Chromium was found; type: make browser")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=chromium.OPTIONS)
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="session")
-def home(site: Path) -> Iterator[str]:
-    """The address of the served site."""
-    with served(site) as address:
-        yield address
+    return playwright.chromium.launch(executable_path=program, args=chromium.OPTIONS)
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -92,8 +73,8 @@ def served(folder: Path) -> Iterator[str]:
 class Visit:
     """A page of the site that is open, and what it did that it should not."""
 
-    def __init__(self, page: Page, home: str):
-        self.page, self.home = page, home
+    def __init__(self, page: Page, home: str, path: str):
+        self.page, self.home, self.path = page, home, path
         self.requested: list[str] = []  # files of the site, as paths from its top
         self.problems: list[str] = []
         page.route(lambda url: not url.startswith((home, "data:")), lambda route: route.abort())
@@ -103,9 +84,9 @@ class Visit:
         page.on("console", self._console)
         page.on("pageerror", lambda error: self._add("error", str(error)))
 
-    def go(self, path: str) -> None:
-        """Open a page and wait until its scripts, fonts and formulas are there."""
-        self.page.goto(self.home + path)
+    def open(self) -> None:
+        """Open the page and wait until its scripts, fonts and formulas are there."""
+        self.page.goto(self.home + self.path)
         self.page.evaluate("window.MathJax?.startup?.promise.then(() => {})")
         self.page.evaluate("document.fonts.ready.then(() => {})")
 
@@ -133,8 +114,8 @@ def visit(browser: Browser, home: str, path: str, **options) -> Iterator[Visit]:
     """Open a page of the site as a first-time reader would; options are of Browser.new_context."""
     context = browser.new_context(**options)
     try:
-        opened = Visit(context.new_page(), home)
-        opened.go(path)
+        opened = Visit(context.new_page(), home, path)
+        opened.open()
         yield opened
     finally:
         context.close()

@@ -69,7 +69,7 @@ class TestPredict:
         assert "open" not in wrong.attrs
         assert wrong.summary.text == "No."
         assert right.summary.strong.text == "Yes."
-        assert wrong.p.text == "Not quite. It is."
+        assert wrong.p.text == "No. It is."
         assert [p.text for p in right("p")] == ["Right. Twice one is two.", "And nothing else is."]
         assert "[x]" not in box.text
         assert box.select_one(".math")

@@ -16,16 +16,56 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import SITE, browser, home, pages, served, site, visit  # noqa: F401  (fixtures)
+from browser import SITE, lacking, launch, pages, served, visit
 from bs4 import BeautifulSoup, Tag
 from PIL import Image
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, sync_playwright
 
 PAGES = pages(SITE)
 CHAPTERS = [page for page in PAGES if re.match(r"chapters/\d\d_", page)] or ["nothing is built"]
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 CDNS = ("unpkg.com", "jsdelivr", "cdnjs", "googleapis")
 ONLY_HERE = ("steepest", "chapters/06_alibi.html")  # a word, and the one page that has it
+
+
+@pytest.fixture(scope="session")
+def site():
+    if not (SITE / "index.html").exists():
+        lacking(f"No site in {SITE}; type: make book")
+    return SITE
+
+
+@pytest.fixture(scope="session")
+def home(site):
+    with served(site) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        program = launch(playwright)
+        yield program
+        program.close()
+
+
+@pytest.fixture(scope="class")
+def visited(request, browser, home):
+    """A page that is opened once for all tests of a class; see one_visit."""
+    page, options = request.param
+    with visit(browser, home, page, **options) as visited:
+        yield visited
+
+
+def one_visit(names: list[str], **options):
+    """Give each of these pages to all tests of a class."""
+    visits = [(name, options) for name in names]
+    return pytest.mark.parametrize("visited", visits, ids=names, indirect=True)
+
+
+def expect_none(problems: list[str]) -> None:
+    """Fail with all problems, one a line."""
+    assert not problems, "\n".join(["", *problems])
 
 
 # ---------------------------------------------------------------------------- files
@@ -95,11 +135,14 @@ def loads_elsewhere(tag: Tag) -> bool:
 
 
 class TestFiles:
+    def test_there_are_at_least_16_figures_that_move(self, site):
+        assert sum(len(soup(site / page).select(".explore")) for page in PAGES) >= 16
+
     def test_every_link_leads_somewhere(self, site):
-        assert link_problems(site) == []
+        expect_none(link_problems(site))
 
     def test_nothing_is_loaded_from_other_hosts(self, site):
-        assert load_problems(site) == []
+        expect_none(load_problems(site))
 
     def test_the_top_leads_to_the_cover(self, site):
         refresh = soup(site / "index.html").select_one("meta[http-equiv='Refresh' i]")
@@ -139,7 +182,7 @@ class TestStructure:
         assert soup(site / page).select("img.logo__image")
 
     def test_figures_and_equations_have_the_numbers_by_which_they_are_called(self, site, page):
-        assert number_problems(site, page) == []
+        expect_none(number_problems(site, page))
 
     def test_enough_to_play_with(self, site, page):
         assert len(soup(site / page).select("div.explore")) >= 2
@@ -216,8 +259,9 @@ def phone_problems(page: Page) -> list[str]:
           if (wide > innerWidth) problems.push(`the page is ${wide} pixels wide`);
           const scrolls = (e) => ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
           const visit = (e) => {
-            const { left, right, width } = e.getBoundingClientRect();
-            if (width > 1 && (left < -0.5 || right > innerWidth + 0.5) && e.checkVisibility())
+            const { left, right } = e.getBoundingClientRect();
+            if (e.matches("mjx-assistive-mml")) return;  // for screen readers only
+            if ((left < -0.5 || right > innerWidth + 0.5) && e.checkVisibility())
               problems.push(`${e.tagName}.${e.className} from ${left} to ${right}`);
             else if (!scrolls(e)) [...e.children].forEach(visit);
           };
@@ -283,7 +327,7 @@ def focus_problems(page: Page) -> list[str]:
           };
           const kinds = "a[href], button, input, select, summary, [tabindex]";
           return [...document.querySelectorAll(`article :is(${kinds})`)].flatMap((e) => {
-            if (!e.checkVisibility()) return [];
+            if (!e.checkVisibility({ visibilityProperty: true })) return [];
             const name = `${e.tagName}.${e.className} ${e.textContent.trim().slice(0, 30)}`;
             const before = look(e);
             e.focus({ focusVisible: true, preventScroll: true });
@@ -305,24 +349,15 @@ def first_stop(page: Page) -> str:
 
 
 class EveryPage:
-    """The tests of a theme; a page is loaded once for all of them."""
-
-    theme: str
-
-    @pytest.fixture(scope="class", params=PAGES)
-    def visited(self, request, browser, home):  # noqa: F811
-        options = {"color_scheme": self.theme, "viewport": DESKTOP}
-        with visit(browser, home, request.param, **options) as visited:
-            visited.path = request.param
-            yield visited
+    """What holds of every page; the classes below look at it in light and in dark."""
 
     def test_it_loads_without_a_complaint_and_all_from_here(self, visited):
-        assert visited.problems == []
+        expect_none(visited.problems)
 
     def test_it_has_the_theme_that_the_reader_prefers(self, visited):
         assert visited.page.locator("html").get_attribute("data-theme") == self.theme
 
-    def test_it_weighs_at_most_3_mb(self, visited, site):  # noqa: F811
+    def test_it_weighs_at_most_3_mb(self, visited, site):
         weight = sum((site / path).stat().st_size for path in set(visited.requested))
         print(f"{visited.path}: {weight / 1e6:.2f} MB")
         assert weight <= 3e6
@@ -333,47 +368,49 @@ class EveryPage:
         assert first_stop(visited.page) == "Skip to main content"
 
     def test_the_keyboard_reaches_everything_visibly(self, visited):
-        assert focus_problems(visited.page) == []
+        expect_none(focus_problems(visited.page))
 
     def test_formulas_are_set(self, visited):
-        assert formula_problems(visited.page) == []
+        expect_none(formula_problems(visited.page))
 
     def test_images_have_texts(self, visited):
-        assert image_problems(visited.page) == []
+        expect_none(image_problems(visited.page))
 
     def test_nothing_moves_for_those_who_prefer_so(self, visited):
-        assert motion_problems(visited.page) == []
+        expect_none(motion_problems(visited.page))
 
     def test_print_shows_the_text_and_the_answers(self, visited):
-        assert print_problems(visited.page) == []
+        expect_none(print_problems(visited.page))
 
     def test_it_fits_a_phone(self, visited):
         open_everything(visited.page)
-        assert phone_problems(visited.page) == []
+        expect_none(phone_problems(visited.page))
 
     def test_axe_finds_nothing(self, visited):
         open_everything(visited.page)
-        assert accessibility_problems(visited.page) == []
+        expect_none(accessibility_problems(visited.page))
 
 
 def open_everything(page: Page) -> None:
     page.evaluate("document.querySelectorAll('article details').forEach((e) => (e.open = true))")
 
 
+@one_visit(PAGES, color_scheme="light", viewport=DESKTOP)
 class TestEveryPageInLight(EveryPage):
     theme = "light"
 
 
+@one_visit(PAGES, color_scheme="dark", viewport=DESKTOP)
 class TestEveryPageInDark(EveryPage):
     theme = "dark"
 
 
 class TestAsFiles:
     @pytest.mark.parametrize("page", PAGES)
-    def test_it_loads_from_a_folder(self, browser, site, page):  # noqa: F811
+    def test_it_loads_from_a_folder(self, browser, site, page):
         with visit(browser, f"{site.as_uri()}/", page) as visited:
-            assert visited.problems == []
-            assert formula_problems(visited.page) == []
+            expect_none(visited.problems)
+            expect_none(formula_problems(visited.page))
 
 
 # ---------------------------------------------------------------------------- figures
@@ -524,7 +561,9 @@ def paint_times(page: Page) -> list[list[float]]:
     """The times to a new frame, of each figure, on a processor four times slower."""
     slow = page.context.new_cdp_session(page)
     slow.send("Emulation.setCPUThrottlingRate", {"rate": 4})
-    return [figure.evaluate(TIME_TO_PAINT) for figure in page.locator("div.explore").all()]
+    times = [figure.evaluate(TIME_TO_PAINT) for figure in page.locator("div.explore").all()]
+    slow.detach()
+    return times
 
 
 WITH_FIGURES = [
@@ -532,26 +571,19 @@ WITH_FIGURES = [
 ]
 
 
+@one_visit(WITH_FIGURES)
 class TestFigures:
-    def test_there_are_at_least_16(self, site):
-        assert sum(len(soup(site / page).select(".explore")) for page in PAGES) >= 16
+    def test_they_follow_their_controls_without_a_request(self, visited):
+        loaded = len(visited.requested)
+        for figure in visited.page.locator("div.explore").all():
+            expect_none(figure_problems(figure))
+        expect_none(visited.requested[loaded:] + visited.problems)
 
-    @pytest.mark.parametrize("page", WITH_FIGURES)
-    def test_they_follow_their_controls_without_a_request(self, browser, home, page):
-        with visit(browser, home, page) as visited:
-            loaded = len(visited.requested)
-            figures = visited.page.locator("div.explore").all()
-            problems = [(n, p) for n, figure in enumerate(figures) for p in figure_problems(figure)]
-            assert problems == []
-            assert visited.requested[loaded:] == visited.problems == []
-
-    @pytest.mark.parametrize("page", WITH_FIGURES)
-    def test_a_new_frame_is_there_in_50_ms(self, browser, home, page):
-        with visit(browser, home, page) as visited:
-            times = paint_times(visited.page)
+    def test_a_new_frame_is_there_in_50_ms(self, visited):
+        times = paint_times(visited.page)
         medians = ", ".join(f"{statistics.median(of_one):.0f}" for of_one in times)
         median = statistics.median(itertools.chain(*times))
-        print(f"{page}: a new frame after {median:.0f} ms (median; by figure: {medians})")
+        print(f"{visited.path}: a new frame after {median:.0f} ms (median; by figure: {medians})")
         assert median <= 50
 
 
@@ -621,30 +653,28 @@ def pointing_problems(page: Page) -> list[str]:
         page.keyboard.press("Escape")
         if text.is_visible():
             problems.append(f"not hidden by Escape at {n}")
+    page.mouse.move(0, 0)
     return problems
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
+@one_visit(CHAPTERS)
 class TestQuestionsAndTerms:
-    def test_predict_boxes_answer(self, browser, home, page):
-        with visit(browser, home, page) as visited:
-            assert predict_problems(visited.page) == []
+    def test_predict_boxes_answer(self, visited):
+        expect_none(predict_problems(visited.page))
 
-    def test_predict_boxes_forget(self, browser, home, page):
-        with visit(browser, home, page) as visited:
-            open_everything(visited.page)
-            visited.page.reload()
-            assert visited.page.locator(".predict").count() > 0
-            assert visited.page.locator(".predict details[open]").count() == 0
+    def test_definitions_follow_the_mouse(self, visited):
+        expect_none(pointing_problems(visited.page))
 
-    @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
-    def test_definitions_are_shown_in_view(self, browser, home, page, viewport):
-        with visit(browser, home, page, viewport=viewport) as visited:
-            assert definition_problems(visited.page) == []
+    @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+    def test_definitions_are_shown_in_view(self, visited, viewport):
+        visited.page.set_viewport_size(viewport)
+        expect_none(definition_problems(visited.page))
 
-    def test_definitions_follow_the_mouse(self, browser, home, page):
-        with visit(browser, home, page) as visited:
-            assert pointing_problems(visited.page) == []
+    def test_predict_boxes_forget(self, visited):
+        open_everything(visited.page)
+        visited.page.reload()
+        assert visited.page.locator(".predict").count() > 0
+        assert visited.page.locator(".predict details[open]").count() == 0
 
 
 # ---------------------------------------------------------------------------- search
@@ -668,7 +698,7 @@ class TestSearch:
             found.first.wait_for()
             links = [link.evaluate("(link) => link.href") for link in found.all()]
             assert [link.partition("?")[0].partition("#")[0] for link in links] == [start + page]
-            assert visited.problems == []
+            expect_none(visited.problems)
 
     def test_the_keys_open_a_field_that_searches(self, browser, home):
         with visit(browser, home, CHAPTERS[0]) as visited:
