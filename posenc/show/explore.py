@@ -173,7 +173,7 @@ class Explorer:
         else:
             control = (
                 f'<input type="range" min="0" max="{len(values) - 1}" step="1" value="{start}" '
-                'style="flex:1 1 9em;min-width:0"><output style="flex:0 0 5.5em"></output>'
+                'style="flex:1 1 12em;min-width:0"><output style="flex:0 0 5.5em"></output>'
             )
         return (
             '<label style="display:flex;flex-wrap:wrap;gap:0 .6em;align-items:center;min-height:1.8em">'
