@@ -26,6 +26,7 @@ from sphinx.errors import SphinxError
 
 from _ext import colab, repository
 from _ext.colab_markdown import Markdown
+from _ext.predict import VERDICTS
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "_build" / "html" / "chapters"
@@ -148,8 +149,9 @@ CONSTRUCTS = {
         "- [x] At $b < 1$.\n\n  By {eq}`eq-b`.\n```",
         "> **Predict**\n>\n> Is $a < b$?\n\n"
         "<details><summary>Yes &amp; <em>no</em>.</summary>\n\n"
-        "**Not quite.** Look at $a$.\n\n</details>\n\n"
-        "At $b < 1$.\n\n<details><summary>This one</summary>\n\n**Right.** By (1.2).\n\n</details>",
+        f"**{VERDICTS[False]}** Look at $a$.\n\n</details>\n\n"
+        "At $b < 1$.\n\n<details><summary>This one</summary>\n\n"
+        f"**{VERDICTS[True]}** By (1.2).\n\n</details>",
     ),
 }
 

@@ -176,7 +176,7 @@ class Explorer:
                 'style="flex:1 1 12em;min-width:0"><output style="flex:0 0 5.5em"></output>'
             )
         return (
-            '<label style="display:flex;flex-wrap:wrap;gap:0 .6em;align-items:center;min-height:1.8em">'
+            '<label style="display:flex;flex-wrap:wrap;gap:0 .6em;align-items:center">'
             f'<span style="flex:0 1 9em">{label}</span>{control}</label>'
         )
 
