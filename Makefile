@@ -10,12 +10,13 @@ CHAPTERS := $(wildcard chapters/*.ipynb)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help book pdf test lint browser serve notebooks gpu bench clean
+.PHONY: help book pdf test lint browser colab serve notebooks gpu bench clean
 
 help:
 	@echo "make book       execute the chapters and build the site in $(SITE)"
 	@echo "make pdf        the whole book as one PDF (needs a browser)"
 	@echo "make test       lint, unit and parity tests, the site in a browser, and every notebook"
+	@echo "make colab      an environment with Colab's versions, for the tests of the Colab copies"
 	@echo "make browser    install Chromium, on Debian and Ubuntu"
 	@echo "make serve      open the built site on http://localhost:$(PORT)"
 	@echo "make notebooks  execute the chapters in place and tidy them for a commit"
@@ -59,6 +60,14 @@ lint: $(READY)
 browser:
 	@$(PYTHON) -c 'from _ext import browser; raise SystemExit(browser.find() is None)' || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
 
+colab: .venv-colab/.ready
+
+.venv-colab/.ready: tests/colab-requirements.txt
+	@echo "==> Setting up .venv-colab, with what Colab has installed (a few minutes)"
+	@$(PYTHON) -m venv .venv-colab
+	@.venv-colab/bin/python -m pip install --quiet -r $<
+	@touch $@
+
 serve: $(READY)
 	@test -d $(SITE) || { echo "Nothing is built yet; type: make book"; exit 1; }
 	@echo "==> http://localhost:$(PORT) (Ctrl-C stops)"
@@ -78,4 +87,4 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf _build .venv .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf _build .venv .venv-colab .pytest_cache .ruff_cache .hypothesis *.egg-info
