@@ -623,7 +623,7 @@ def predict_problems(page: Page) -> list[str]:
             problems += [f"{name}: open at first"] if shown(choice) else []
             for how in (lambda summary: summary.click(), lambda summary: summary.press("Enter")):
                 how(choice.locator("summary"))
-                verdicts.append(re.match(r"Right\.|Not quite\.|", shown(choice))[0])
+                verdicts.append(re.match(r"Right\.|No\.|", shown(choice))[0])
                 choice.evaluate("(choice) => { choice.open = false; }")
         if "" in verdicts:
             problems.append(f"{name}: a choice does not answer: {verdicts}")

@@ -4,10 +4,23 @@
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") document.documentElement.classList.add("no-definitions");
 });
-for (const event of ["pointermove", "focusin"]) {
-  document.addEventListener(event, () => {
+for (const event of ["pointerover", "focusin"]) {
+  document.addEventListener(event, ({ target }) => {
     document.documentElement.classList.remove("no-definitions");
+    const term = target.closest?.(".has-definition");
+    if (term) place(term.querySelector("[role=tooltip]"));
   });
+}
+
+// Moves a definition to where it can be read: not over the right edge, and above its term if
+// there is no room below.
+function place(definition) {
+  definition.style.translate = "none";
+  const { right, bottom } = definition.getBoundingClientRect();
+  const { top } = definition.parentElement.getClientRects()[0];
+  const x = Math.min(0, document.documentElement.clientWidth - 8 - right);
+  const y = bottom > window.innerHeight ? top - bottom : 0;
+  definition.style.translate = `${x}px ${y}px`;
 }
 
 // Paper is white.
