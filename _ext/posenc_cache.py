@@ -1,25 +1,35 @@
 """Tell the execution cache about `posenc`: a changed package re-executes the chapters.
 
 The cache of executed notebooks is keyed on their code alone. Here it gets one folder for each
-state of what that code imports: the sources of `posenc` and the pinned requirements.
+state of what that code imports: the package `posenc` and the pinned requirements. The results of
+cells that only a GPU can run come from git and are not executed here; they count as well.
 """
 
 import hashlib
+import json
 from pathlib import Path
 
+import nbformat
 from sphinx.application import Sphinx
 from sphinx.config import Config
+
+from _ext.notebooks import is_gpu
 
 ROOT = Path(__file__).parent.parent
 
 
 def fingerprint() -> str:
     """Hash the names and contents of all that a chapter's result depends on but its own code."""
-    sources = sorted(p for p in (ROOT / "posenc").rglob("*") if p.suffix in (".py", ".mplstyle"))
+    files = (path for path in (ROOT / "posenc").rglob("*") if path.is_file())
+    sources = sorted(path for path in files if "__pycache__" not in path.parts)
     digest = hashlib.sha256()
     for path in [*sources, ROOT / "requirements.txt"]:
         digest.update(str(path.relative_to(ROOT)).encode())
         digest.update(path.read_bytes())
+    for path in sorted((ROOT / "chapters").glob("*.ipynb")):
+        cells = nbformat.read(path, nbformat.NO_CONVERT).cells
+        recorded = [cell.outputs for cell in cells if is_gpu(cell) and cell.outputs]
+        digest.update(json.dumps(recorded, sort_keys=True).encode())
     return digest.hexdigest()[:16]
 
 

@@ -161,3 +161,17 @@ def test_the_execution_cache_knows_what_chapters_import(tmp_path, monkeypatch, c
     with (tmp_path / changed).open("a") as file:
         file.write("\n# changed\n")
     assert posenc_cache.fingerprint() != before
+
+
+def test_the_execution_cache_knows_what_a_gpu_has_recorded(tmp_path, monkeypatch):
+    shutil.copy(ROOT / "requirements.txt", tmp_path)
+    (tmp_path / "chapters").mkdir()
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_code_cell("run()", metadata={"tags": ["gpu"]})]
+    monkeypatch.setattr(posenc_cache, "ROOT", tmp_path)
+    states = set()
+    for text in ("not run", "3 ms", "4 ms"):
+        notebook.cells[0].outputs = [nbformat.v4.new_output("stream", text=text)]
+        nbformat.write(notebook, tmp_path / "chapters" / "01_x.ipynb")
+        states.add(posenc_cache.fingerprint())
+    assert len(states) == 3
