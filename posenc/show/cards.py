@@ -8,6 +8,8 @@ from matplotlib.colors import ListedColormap
 
 from posenc.report import ReportCard
 
+_NOISE = 1e-6  # what is smaller comes from rounding, and is written as 0
+
 
 def plot_report_cards(cards: Mapping[str, ReportCard], *, ax: Axes | None = None) -> Axes:
     """Draw one row per encoding and one column per property; colour and word say if it is met.
@@ -20,16 +22,17 @@ def plot_report_cards(cards: Mapping[str, ReportCard], *, ax: Axes | None = None
         The axes.
     """
     if ax is None:
-        ax = plt.subplots(figsize=(6.8, 0.8 + 0.4 * len(cards)))[1]
+        ax = plt.subplots(figsize=(4.8, 1.1 + 0.45 * len(cards)))[1]
     rows = [[grade.passed for grade in card.grades] for card in cards.values()]
     ax.imshow(rows, cmap=ListedColormap(["#D55E00", "#9ad0ec"]), vmin=0, vmax=1)
     for y, card in enumerate(cards.values()):
         for x, grade in enumerate(card.grades):
-            text = f"{'yes' if grade.passed else 'NO'}  {grade.value:.2g}"
-            ax.text(x, y, text, ha="center", va="center", fontsize=8)
+            value = 0 if abs(grade.value) < _NOISE else grade.value
+            text = f"{'yes' if grade.passed else 'NO'}\n{value:.2g}"
+            ax.text(x, y, text, ha="center", va="center", fontsize=9)
     names = [grade.name for grade in next(iter(cards.values())).grades]
-    ax.set_xticks(range(len(names)), names, fontsize=8)
-    ax.set_yticks(range(len(cards)), cards.keys())
+    ax.set_xticks(range(len(names)), names, rotation=30, ha="left", fontsize=9)
+    ax.set_yticks(range(len(cards)), cards.keys(), fontsize=9)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
