@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from PIL import Image
 
 MAX_FRAMES = 120
 _DPI = 130  # of the frames; the page shows them at 100 to the inch
@@ -26,7 +27,7 @@ _SCRIPT = """
   const index = (c) => (c.type === "checkbox" ? +c.checked : +c.value);
   const show = () => {
     const state = controls.reduce((at, c, i) => at * data.values[i].length + index(c), 0);
-    image.src = "data:image/png;base64," + data.frames[data.frame_of[state]];
+    image.src = "data:image/webp;base64," + data.frames[data.frame_of[state]];
     image.alt = said.textContent = data.texts[state];
     controls.forEach((c, i) => {
       if (c.type !== "range") return;
@@ -117,9 +118,7 @@ class Explorer:
         return f"explore({self.draw.__name__}): {ranges}"
 
     def frame(self, values: dict[str, object]) -> bytes:
-        """Draw one combination of values as a PNG of 128 colours."""
-        from PIL import Image
-
+        """Draw one combination of values as a lossless WebP of 128 colours."""
         figure = self.draw(**values)
         if not isinstance(figure, Figure):
             kind = type(figure).__name__
@@ -127,7 +126,8 @@ class Explorer:
         raw, small = io.BytesIO(), io.BytesIO()
         figure.savefig(raw, dpi=_DPI)
         plt.close(figure)
-        Image.open(raw).convert("RGB").quantize(128).save(small, "png", optimize=True)
+        few_colours = Image.open(raw).convert("RGB").quantize(128).convert("RGB")
+        few_colours.save(small, "webp", lossless=True)
         return small.getvalue()
 
     def html(self) -> str:
@@ -145,7 +145,8 @@ class Explorer:
             "frame_of": [different.index(picture) for picture in pictures],
             "texts": [self.describe(**c) for c in combinations],
         }
-        width = round(100 / _DPI * _png_width(base64.b64decode(data["frames"][0])))
+        first = Image.open(io.BytesIO(base64.b64decode(different[0])))
+        width = round(100 / _DPI * first.width)
         packed = json.dumps(data).replace("</", "<\\/")
         controls = "".join(
             self._control(name, said) for name, said in zip(names, data["values"], strict=True)
@@ -199,7 +200,7 @@ class Explorer:
                 widgets[name] = ipywidgets.Dropdown(**options)
             else:
                 widgets[name] = ipywidgets.SelectionSlider(**options, continuous_update=False)
-        image, text = ipywidgets.Image(format="png"), ipywidgets.HTML()
+        image, text = ipywidgets.Image(format="webp"), ipywidgets.HTML()
 
         def show(_=None) -> None:
             values = {name: widget.value for name, widget in widgets.items()}
@@ -236,7 +237,3 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _png_width(png: bytes) -> int:
-    return int.from_bytes(png[16:20])
