@@ -428,7 +428,7 @@ def frame_problems(data: dict) -> list[str]:
         picture = Image.open(io.BytesIO(base64.b64decode(frame)))
         sizes.add((picture.format, *picture.size))
         picture.verify()
-    if len(sizes) != 1 or "PNG" not in next(iter(sizes)):
+    if len(sizes) != 1 or "WEBP" not in next(iter(sizes)):
         problems.append(f"the frames are {sizes}")
     for text in set(data["texts"]):
         if len({f for f, t in zip(data["frame_of"], data["texts"], strict=True) if t == text}) > 1:
