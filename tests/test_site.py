@@ -20,6 +20,7 @@ from browser import SITE, lacking, launch, pages, served, visit
 from bs4 import BeautifulSoup, Tag
 from PIL import Image
 from playwright.sync_api import Locator, Page, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 PAGES = pages(SITE)
 CHAPTERS = [page for page in PAGES if re.match(r"chapters/\d\d_", page)] or ["nothing is built"]
@@ -731,3 +732,149 @@ class TestSearch:
             visited.page.keyboard.type(ONLY_HERE[0])
             visited.page.keyboard.press("Enter")
             visited.page.wait_for_url(f"{home}search.html?q={ONLY_HERE[0]}")
+
+
+# ---------------------------------------------------------------------------- planted faults
+
+ADD = "document.querySelector('article').insertAdjacentHTML('beforeend', `{}`)"
+STYLE = ADD.format("<style>{}</style>")
+FAULTS = {  # what is done to a page -> the check that must find it, and a word of what it says
+    ADD.format("<p>Let $x be \\\\alpha.</p>"): (formula_problems, "alpha"),
+    "document.querySelector('article img').alt = ''": (image_problems, "empty alt"),
+    "document.querySelector('article img').alt = 'a.png'": (image_problems, "alt is a file"),
+    ADD.format("<img src='nothing.png' alt='x'>"): (image_problems, "not loaded"),
+    ADD.format("<p style='color: #999; background: #fff'>pale</p>"): (
+        accessibility_problems,
+        "color-contrast",
+    ),
+    ADD.format("<input type='range'>"): (accessibility_problems, "label"),
+    ADD.format("<table><tr><th></th><th>b</th></tr></table>"): (
+        accessibility_problems,
+        "empty-table-header",
+    ),
+    ADD.format("<div style='width: 400px'>wide</div>"): (phone_problems, "from"),
+    STYLE.format("article p { transition: color 1s !important; }"): (
+        motion_problems,
+        "transition",
+    ),
+    STYLE.format(".explore .controls { display: block !important; }"): (
+        print_problems,
+        "printed",
+    ),
+    STYLE.format("@media print { .predict details > p { display: none; } }"): (
+        print_problems,
+        "not printed",
+    ),
+    STYLE.format("article * { outline: none !important; box-shadow: none !important; }"): (
+        focus_problems,
+        "focus not visible",
+    ),
+    "document.querySelector('article summary').tabIndex = -1": (focus_problems, "not reached"),
+    "document.querySelector('.predict details').open = true": (predict_problems, "open at first"),
+    "document.querySelector('.predict details p').remove()": (predict_problems, "does not answer"),
+    "document.querySelector('.predict .wrong p').innerHTML = 'Right.'": (
+        predict_problems,
+        "the right choices are",
+    ),
+    STYLE.format("[role=tooltip] { left: 80vw !important; translate: none !important; }"): (
+        definition_problems,
+        "out of view",
+    ),
+    STYLE.format("[role=tooltip] { display: block !important; }"): (
+        definition_problems,
+        "shown unasked",
+    ),
+    STYLE.format("[role=tooltip] { display: none !important; }"): (
+        pointing_problems,
+        "not shown",
+    ),
+}
+FIGURE_FAULTS = {  # what is done to a figure -> a word of what its check says
+    "(figure) => figure.querySelector('input').replaceWith("
+    "figure.querySelector('input').cloneNode())": "the picture is another one",
+    "(figure) => Object.defineProperty(figure.querySelector('img'), 'alt', "
+    "{ get: () => 'a figure', set() {} })": "alt 'a figure'",
+    "(figure) => figure.querySelector('input').setAttribute('disabled', '')": "instead of",
+    "(figure) => figure.querySelector('label').replaceWith(...figure.querySelectorAll('input'))": (
+        "has no name"
+    ),
+}
+BUSY = """document.addEventListener("input", () => {
+  const start = performance.now();
+  while (performance.now() - start < 80);
+}, true)"""
+
+
+@pytest.fixture
+def chapter(browser, home):
+    with visit(browser, home, CHAPTERS[-1], color_scheme="light", viewport=DESKTOP) as visited:
+        yield visited
+
+
+class TestTheTestsCanFail:
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_a_fault_in_a_page_is_found(self, chapter, fault):
+        check, complaint = FAULTS[fault]
+        chapter.page.evaluate(fault)
+        if check is accessibility_problems:
+            open_everything(chapter.page)
+        assert complaint in "; ".join(check(chapter.page))
+
+    @pytest.mark.parametrize("fault", FIGURE_FAULTS)
+    def test_a_fault_in_a_figure_is_found(self, chapter, fault):
+        figure = chapter.page.locator("div.explore").first
+        figure.evaluate(fault)
+        chapter.page.set_default_timeout(2000)
+        try:
+            problems = figure_problems(figure)
+        except PlaywrightTimeout as error:  # what cannot be clicked
+            problems = [f"instead of a click: {error}"]
+        assert FIGURE_FAULTS[fault] in "; ".join(problems)
+
+    def test_a_slow_figure_is_found(self, chapter):
+        chapter.page.evaluate(BUSY)
+        assert statistics.median(itertools.chain(*paint_times(chapter.page))) > 50
+
+    @pytest.mark.parametrize(
+        ("fault", "complaint"),
+        [
+            ("console.error('x')", "console error: x"),
+            ("setTimeout(() => { throw new Error('y'); })", "error: y"),
+            ("fetch('https://example.org/z').catch(() => {})", "asks for what is not of the site"),
+            ("fetch('nothing.json')", "status 404"),
+        ],
+    )
+    def test_a_complaint_of_the_browser_is_found(self, chapter, fault, complaint):
+        chapter.page.evaluate(fault)
+        chapter.page.wait_for_timeout(200)
+        assert complaint in "; ".join(chapter.problems)
+
+    @pytest.mark.parametrize(
+        ("html", "check", "complaint"),
+        [
+            ("<a href='nothing.html'>x</a>", link_problems, "no file for nothing.html"),
+            ("<a href='#nothing'>x</a>", link_problems, "no anchor for #nothing"),
+            ("<img src='../up.png'>", link_problems, "no file for ../up.png"),
+            ("<script src='https://example.org/x.js'></script>", load_problems, "loads <script"),
+            ("<link href='//example.org/x.css'>", load_problems, "loads <link"),
+            ("<script>import('https://example.org/x.js')</script>", load_problems, "import"),
+            ("<style>@import 'https://example.org/x.css';</style>", load_problems, "@import"),
+            ("<p>unpkg.com</p>", load_problems, "mentions unpkg.com"),
+        ],
+    )
+    def test_a_fault_in_a_file_is_found(self, tmp_path, html, check, complaint):
+        (tmp_path / "page.html").write_text(f"<h1 id='a'><a href='#a'>a</a></h1>{html}")
+        assert complaint in "; ".join(check(tmp_path))
+
+    def test_a_style_sheet_that_loads_from_elsewhere_is_found(self, tmp_path):
+        (tmp_path / "x.css").write_text("a { background: url(https://example.org/x.png); }")
+        assert load_problems(tmp_path)
+
+    def test_a_wrong_number_is_found(self, tmp_path):
+        text = (
+            "<article><a class='reference internal' href='#fig-x'>Figure {}</a>"
+            "<figure id='fig-x'><span class='caption-number'>Figure 1.2 </span></figure></article>"
+        )
+        for number, wrong in (("1.2", False), ("1.3", True)):
+            (tmp_path / f"{number}.html").write_text(text.format(number))
+            assert bool(number_problems(tmp_path, f"{number}.html")) == wrong
