@@ -20,7 +20,15 @@ PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text
 MODULES = [m.name for m in pkgutil.walk_packages(posenc.__path__, "posenc.")]
 
 # What Google Colab has installed, as of August 2026.
-COLAB = {"torch": "2.11.0", "numpy": "2.1.3", "matplotlib": "3.10.0", "ipywidgets": "7.7.1"}
+COLAB = {
+    "torch": "2.11.0",
+    "numpy": "2.1.3",
+    "matplotlib": "3.10.0",
+    "ipywidgets": "7.7.1",
+    "pillow": "11.3.0",
+    "tqdm": "4.67.3",
+    "joblib": "1.5.3",
+}
 COLAB_PYTHON = "3.13"
 
 IMPORT = """
@@ -94,7 +102,8 @@ def test_every_public_function_has_an_example_that_runs():
 
 def test_colab_satisfies_the_requirements():
     assert COLAB_PYTHON in SpecifierSet(PROJECT["requires-python"])
-    lines = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["show"]
+    extras = PROJECT["optional-dependencies"]
+    lines = PROJECT["dependencies"] + extras["show"] + extras["lab"]
     ranges = {r.name: r.specifier for r in map(Requirement, lines)}
     assert set(COLAB) <= set(ranges)
     for name, version in COLAB.items():

@@ -1,5 +1,30 @@
-"""Evidence: what was measured, on what, and when."""
+"""Evidence: what was trained and measured, on what, and when.
 
+`train` and `evaluate` run one model, `python -m posenc.lab sweep` many; `Method` is what a
+positional method of your own must be. `device_times` times code.
+"""
+
+from posenc.lab.methods import METHODS, Config, Method
+from posenc.lab.model import Transformer
+from posenc.lab.records import Record, Run, read
+from posenc.lab.tasks import TASKS, Batch, Task
 from posenc.lab.timing import device_times, provenance
+from posenc.lab.training import Recipe, evaluate, train
 
-__all__ = ["device_times", "provenance"]
+__all__ = [
+    "METHODS",
+    "TASKS",
+    "Batch",
+    "Config",
+    "Method",
+    "Recipe",
+    "Record",
+    "Run",
+    "Task",
+    "Transformer",
+    "device_times",
+    "evaluate",
+    "provenance",
+    "read",
+    "train",
+]

@@ -72,12 +72,31 @@ def provenance() -> str:
         >>> "torch" in provenance()
         True
     """
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    commit = subprocess.run(
-        ["git", "-C", Path(__file__).parent, "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
+    device = device_name("cuda" if torch.cuda.is_available() else "cpu")
     today = datetime.date.today().isoformat()
-    return f"{device}, torch {torch.__version__}, commit {commit or 'not in git'}, {today}"
+    return f"{device}, torch {torch.__version__}, commit {commit()}, {today}"
+
+
+def device_name(device: str) -> str:
+    """What a device is called: the name of the GPU, or "CPU".
+
+    Example:
+        >>> device_name("cpu")
+        'CPU'
+    """
+    return "CPU" if device == "cpu" else torch.cuda.get_device_name(device)
+
+
+def commit() -> str:
+    """The commit that is checked out, "not in git" outside a checkout or without git.
+
+    Example:
+        >>> len(commit()) > 6
+        True
+    """
+    command = ["git", "-C", Path(__file__).parent, "rev-parse", "--short", "HEAD"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:  # a worker without git
+        return "not in git"
+    return found.stdout.strip() or "not in git"

@@ -1,0 +1,682 @@
+"""The laboratory's models differ in their positions alone; its tasks and results are right."""
+
+import math
+import random
+import re
+import threading
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from pydoc_data.topics import topics
+
+import pytest
+import spec
+import torch
+from helpers import close, randn, same
+
+from posenc import attention, causal_mask, sinusoidal_encoding
+from posenc.lab import METHODS, TASKS, Config, Method, Recipe, Task, Transformer, evaluate, train
+from posenc.lab import tasks as tasks_module
+from posenc.lab import training as training_module
+
+DECODER = Config(11, True, 12, dim=16, num_heads=2, num_layers=2)
+ENCODER = Config(9, False, 40, dim=24, num_heads=3, num_layers=2)
+TINY = {"dim": 16, "num_heads": 2, "num_layers": 1}
+FEW = Recipe(steps=2, batch=4)
+IGNORED = -100
+
+both_configs = pytest.mark.parametrize("config", [DECODER, ENCODER], ids=["decoder", "encoder"])
+every_method = pytest.mark.parametrize("name", METHODS)
+every_task = pytest.mark.parametrize("name", TASKS)
+
+
+def loud(module):
+    """The module with weights so large that none can be overlooked."""
+    with torch.no_grad():
+        for number, weight in enumerate(module.parameters()):
+            weight.copy_(randn(*weight.shape, seed=number))
+    return module
+
+
+def shared(model):
+    """All weights but the method's own."""
+    state = model.state_dict()
+    return {name: state[name] for name in state if not name.startswith("method.")}
+
+
+def equal(some, others):
+    return some.keys() == others.keys() and all(torch.equal(some[n], others[n]) for n in some)
+
+
+def tokens(config, n, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(config.vocabulary, (1, n), generator=generator)
+
+
+# --- only the method changes ---
+
+
+@both_configs
+@every_method
+def test_all_weights_but_the_methods_own_depend_on_the_seed_alone(config, name):
+    torch.manual_seed(1)
+    plain = Transformer(config, Method, seed=3)
+    torch.manual_seed(2)
+    before = torch.get_rng_state()
+    model = Transformer(config, METHODS[name], seed=3)
+    same(torch.get_rng_state(), before)
+    assert equal(shared(model), plain.state_dict())
+    again, other = (Transformer(config, METHODS[name], seed=seed) for seed in (3, 4))
+    assert equal(again.state_dict(), model.state_dict())
+    alike = {
+        n for n, weight in model.state_dict().items() if torch.equal(weight, other.state_dict()[n])
+    }
+    assert alike == {n for n in model.state_dict() if "norm" in n}  # ones and zeros
+
+
+def test_models_drawn_in_two_threads_do_not_disturb_each_other():
+    begun, meddled, drawn = (threading.Event() for _ in range(3))
+
+    class Slow(Method):
+        def __init__(self, config):
+            super().__init__(config)
+            begun.set()
+            meddled.wait(0.3)  # in vain
+            self.weight = torch.nn.Parameter(torch.randn(3))
+            drawn.set()
+
+    class Meddler(Method):
+        def __init__(self, config):
+            super().__init__(config)
+            meddled.set()
+            drawn.wait()
+
+    def meddle():
+        begun.wait()
+        Transformer(DECODER, Meddler, seed=9)
+
+    thread = threading.Thread(target=meddle)
+    thread.start()
+    model = Transformer(DECODER, Slow, seed=3)
+    thread.join()
+    same(model.method.weight.data, Transformer(DECODER, Slow, seed=3).method.weight.data)
+
+
+class Recorded(Task):
+    """A task that remembers what it was asked for and what it gave."""
+
+    def __init__(self, name):
+        self.task, self.asked, self.gave = TASKS[name], [], []
+        self.vocabulary, self.causal = self.task.vocabulary, self.task.causal
+
+    chance = 0.0
+
+    def sample(self, generator, batch, length, *, held_out):
+        self.asked.append((batch, length, held_out))
+        self.gave.append(self.task.sample(generator, batch, length, held_out=held_out))
+        return self.gave[-1]
+
+    def gave_as(self, other):
+        return [torch.equal(a.inputs, b.inputs) for a, b in zip(self.gave, other.gave, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["text", "masked-text", "induction"])
+def test_batches_of_training_depend_on_the_seed_and_not_on_the_method(name):
+    plain, shaw, other = recorded = [Recorded(name) for _ in range(3)]
+    for method, task, seed in zip(["none", "shaw", "none"], recorded, [0, 0, 1], strict=True):
+        train(method, task, train_length=8, seed=seed, recipe=Recipe(3, 5), size=TINY)
+        assert task.asked == [(5, 8, False)] * 3
+    assert plain.gave_as(shaw) == [True] * 3
+    assert plain.gave_as(other) == [False] * 3
+    assert not torch.equal(plain.gave[0].inputs, plain.gave[1].inputs)
+
+
+@every_method
+@pytest.mark.parametrize("at", [1, 6, 11])
+def test_in_a_decoder_a_later_token_changes_no_earlier_logit_in_an_encoder_it_does(name, at):
+    for config in (DECODER, ENCODER):
+        model = Transformer(config, METHODS[name], seed=0)
+        loud(model.method)
+        line = tokens(config, 12)
+        changed = line.clone()
+        changed[0, at] = (line[0, at] + 1) % config.vocabulary
+        moved = (model(line) - model(changed))[0].abs().amax(-1)
+        assert (moved[at:] > 1e-6).all()
+        assert (moved[:at] == 0).all() if config.causal else (moved[:at] > 1e-6).all()
+
+
+@every_method
+def test_only_the_encoder_without_positions_is_permutation_equivariant(name):
+    model = Transformer(ENCODER, METHODS[name], seed=0)
+    loud(model.method)
+    line, order = (
+        tokens(ENCODER, 12),
+        torch.randperm(12, generator=torch.Generator().manual_seed(1)),
+    )
+    difference = (model(line)[:, order] - model(line[:, order])).abs().max().item()
+    assert difference < 1e-5 if name == "none" else difference > 1e-2
+
+
+def test_the_model_embeds_once_and_attends_once_a_layer():
+    calls = []
+
+    class Spy(Method):
+        def embed(self, x, positions):
+            calls.append(("embed", positions.tolist()))
+            return x
+
+        def attend(self, layer, q, k, v, positions, mask):
+            calls.append((layer, positions.tolist(), mask if mask is None else mask.tolist()))
+            return v
+
+    for config in (DECODER, ENCODER):
+        calls.clear()
+        Transformer(config, Spy, seed=0)(tokens(config, 3))
+        mask = [[True, False, False], [True, True, False], [True] * 3] if config.causal else None
+        assert calls == [("embed", [0, 1, 2]), (0, [0, 1, 2], mask), (1, [0, 1, 2], mask)]
+
+
+@pytest.mark.parametrize(
+    ("message", "settings"),
+    [
+        ("vocabulary must be positive, got 0", {"vocabulary": 0}),
+        ("train_length must be positive, got -1", {"train_length": -1}),
+        ("num_heads must be positive, got 0", {"num_heads": 0}),
+        ("num_layers must be positive, got 0", {"num_layers": 0}),
+        ("dim must be a multiple of 2 num_heads = 8, got 12", {"dim": 12, "num_heads": 4}),
+    ],
+)
+def test_impossible_sizes_are_refused(message, settings):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        replace(DECODER, **settings)
+
+
+# --- each method computes what it says ---
+
+
+def added_sinusoids(method, x):
+    table = spec.sinusoidal_interleaved(range(x.shape[1]), x.shape[2])
+    return x + math.sqrt(2) * torch.tensor(table)
+
+
+def added_rows(method, x):
+    return torch.stack([x[:, p] + method.table.weight[p] for p in range(x.shape[1])], dim=1)
+
+
+def unchanged(method, x):
+    return x
+
+
+def plain(method, layer, q, k, v, mask):
+    return attention(q, k, v, mask=mask)[0]
+
+
+def turned(method, layer, q, k, v, mask):
+    q, k = (
+        torch.stack(
+            [
+                torch.tensor(spec.rope_half(x.numpy(), range(len(x)), x.shape[1]))
+                for x in part.flatten(0, 1)
+            ]
+        ).view_as(part)
+        for part in (q, k)
+    )
+    return attention(q, k, v, mask=mask)[0]
+
+
+def penalised(method, layer, q, k, v, mask):
+    places = range(q.shape[-2])
+    bias = spec.alibi_bias(spec.alibi_slopes(q.shape[1]), places, places)
+    return attention(q, k, v, bias=torch.tensor(bias), mask=mask)[0]
+
+
+def bucketed(beyond):
+    def attend(method, layer, q, k, v, mask):
+        config, n = method.config, q.shape[-2]
+        farthest = max(16, 2 * config.train_length if beyond else config.train_length // 2)
+        buckets = 16 if config.causal else 32
+        bias = torch.empty(config.num_heads, n, n, dtype=torch.float64)
+        for i in range(n):
+            for j in range(n):
+                row = spec.t5_bucket(j - i, buckets, farthest, not config.causal)
+                bias[:, i, j] = method.table.weight[row]
+        return attention(q, k, v, bias=bias, mask=mask)[0]
+
+    return attend
+
+
+def by_head(heads):
+    """[1, h, n, d] from one [n, d] a head."""
+    return torch.stack([torch.as_tensor(head) for head in heads])[None]
+
+
+def with_shaw_tables(method, layer, q, k, v, mask):
+    n, tables = q.shape[-2], method.layers[layer]
+    clip = method.config.train_length // 4
+    keys, values = (w.detach().double().numpy() for w in (tables.key_weight, tables.value_weight))
+    seen = spec.causal_mask(range(n), range(n)) if mask is not None else None
+    return by_head(
+        spec.shaw(*(x[0, h].numpy() for x in (q, k, v)), *2 * [range(n)], clip, keys, values, seen)[
+            0
+        ]
+        for h in range(q.shape[1])
+    )
+
+
+def with_four_terms(method, layer, q, k, v, mask):
+    places, own = range(q.shape[-2]), method.layers[layer]
+    u, w, w_r = (part.detach().double().numpy() for part in (own.u, own.v, own.w_r))
+    scores = by_head(
+        spec.transformer_xl_scores(
+            q[0, h].numpy(), k[0, h].numpy(), places, places, u[h], w[h], w_r[h]
+        )
+        for h in range(q.shape[1])
+    )
+    return attention(torch.zeros_like(q), k, v, bias=scores, mask=mask)[0]
+
+
+COMPUTES = {
+    "none": (unchanged, plain),
+    "sinusoidal": (added_sinusoids, plain),
+    "learned": (added_rows, plain),
+    "shaw": (unchanged, with_shaw_tables),
+    "transformer-xl": (unchanged, with_four_terms),
+    "t5": (unchanged, bucketed(beyond=False)),
+    "t5-beyond": (unchanged, bucketed(beyond=True)),
+    "rope": (unchanged, turned),
+    "alibi": (unchanged, penalised),
+    "hybrid": (added_sinusoids, bucketed(beyond=False)),
+}
+
+
+@both_configs
+@every_method
+def test_a_method_computes_what_it_says(config, name):
+    method = loud(METHODS[name](config))
+    n, heads = config.train_length, config.num_heads
+    positions = torch.arange(n)
+    mask = causal_mask(positions, positions) if config.causal else None
+    embed, attend = COMPUTES[name]
+    x = randn(2, n, config.dim)
+    close(method.embed(x.float(), positions), embed(method, x), atol=1e-5)
+    q, k, v = (randn(1, heads, n, config.head_dim, seed=seed) for seed in range(3))
+    for layer in range(config.num_layers):
+        actual = method.attend(layer, q.float(), k.float(), v.float(), positions, mask)
+        close(actual, attend(method, layer, q, k, v, mask), atol=1e-5)
+
+
+def test_the_sinusoids_are_added_at_the_mean_square_of_the_embeddings():
+    model = Transformer(Config(500, True, 64), METHODS["sinusoidal"], seed=0)
+    encoding = sinusoidal_encoding(torch.arange(64), 96)
+    added = model.method.embed(torch.zeros(1, 64, 96), torch.arange(64))
+    close(added[0], 2**0.5 * encoding, atol=1e-6)
+    assert added.square().mean().item() == pytest.approx(1, rel=1e-3)
+    assert model.tokens.weight.square().mean().item() == pytest.approx(1, rel=0.02)
+
+
+# --- tasks ---
+
+MARK, FILLER = 16, 17
+
+
+def draw(name, length, batch=300, *, held_out=False, seed=0):
+    """Pairs of lists: inputs, targets."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = TASKS[name].sample(generator, batch, length, held_out=held_out)
+    assert drawn.inputs.shape == drawn.targets.shape == (batch, length)
+    assert drawn.inputs.max() < TASKS[name].vocabulary
+    return list(zip(drawn.inputs.tolist(), drawn.targets.tolist(), strict=True))
+
+
+def copied(line, *, backwards=False):
+    half = line.index(MARK)
+    targets = [IGNORED] * len(line)
+    for i in range(half):
+        targets[half + i] = line[half - 1 - i] if backwards else line[i]
+    return targets
+
+
+def at_the_end(answer):
+    return lambda line: [IGNORED] * (len(line) - 1) + [answer(line)]
+
+
+def last_marked(line):
+    return [line[i + 1] for i in range(len(line)) if line[i] == MARK][-1]
+
+
+def before_the_verb(line):
+    return [line[i - 1] if token == MARK else IGNORED for i, token in enumerate(line)]
+
+
+def values_of_known_keys(line):
+    known, targets = {}, []
+    for i, token in enumerate(line):
+        targets.append(known.get(token, IGNORED) if i % 2 == 0 else IGNORED)
+        if i % 2:
+            known[line[i - 1]] = token
+    return targets
+
+
+SOLVERS = {
+    "copy": copied,
+    "reverse": lambda line: copied(line, backwards=True),
+    "induction": values_of_known_keys,
+    "first": at_the_end(lambda line: line[line.index(MARK) + 1]),
+    "last": at_the_end(last_marked),
+    "who": before_the_verb,
+}
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+@pytest.mark.parametrize("length", [8, 31])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_targets_are_what_a_solver_finds_in_the_inputs(name, length, held_out):
+    for line, targets in draw(name, length, held_out=held_out):
+        assert targets == SOLVERS[name](line)
+
+
+def characters():
+    """The help texts by another way: chr(token number) a character."""
+    printable = "".join(map(chr, range(32, 127))) + "\n"
+    text = "\n".join(topics[name] for name in sorted(topics))
+    return "".join(chr(printable.index(c)) if c in printable else chr(96) for c in text)
+
+
+def as_text(numbers):
+    return "".join(map(chr, numbers))
+
+
+@pytest.fixture(scope="module")
+def halves():
+    text = characters()
+    cut = int(len(text) * 0.9)
+    return text[:cut], text[cut:]
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+@pytest.mark.parametrize("length", [16, 31])
+def test_text_asks_for_the_next_character(halves, length, held_out):
+    for line, targets in draw("text", length, held_out=held_out):
+        assert targets[:-1] == line[1:]
+        assert as_text([*line, targets[-1]]) in halves[held_out]
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+@pytest.mark.parametrize("length", [16, 31])
+def test_masked_text_asks_for_what_is_hidden(halves, length, held_out):
+    hidden = TASKS["masked-text"].vocabulary - 1
+    count = 0
+    for line, targets in draw("masked-text", length, held_out=held_out):
+        assert [token == hidden for token in line] == [target != IGNORED for target in targets]
+        filled = [b if a == hidden else a for a, b in zip(line, targets, strict=True)]
+        assert as_text(filled) in halves[held_out]
+        count += line.count(hidden)
+    assert count / (300 * length) == pytest.approx(0.15, abs=0.02)
+
+
+@pytest.mark.parametrize("name", ["text", "masked-text"])
+def test_held_out_text_asks_for_the_same_characters_at_every_length(name):
+    tails = [
+        [(line[-16:], targets[-16:]) for line, targets in draw(name, length, held_out=True)]
+        for length in (16, 40, 300)
+    ]
+    assert tails[0] == tails[1] == tails[2]
+
+
+@pytest.mark.parametrize("name", ["text", "masked-text"])
+def test_training_windows_stop_where_the_held_out_text_begins(name, monkeypatch, halves):
+    parts = tasks_module._halves()
+    assert tuple(as_text(part.tolist()) for part in parts) == halves
+    monkeypatch.setattr(tasks_module, "_halves", lambda: torch.arange(90).split([40, 50]))
+    monkeypatch.setattr(tasks_module.MaskedText, "hidden", 95)
+    for held_out, ends in ((False, range(17, 41)), (True, range(65, 91))):
+        lines = draw(name, 16, batch=2000, held_out=held_out)
+        after = name == "text"  # then the last character of a window is a target only
+        windows = {tuple(t if i == 95 else i for i, t in zip(*pair, strict=True)) for pair in lines}
+        assert windows == {tuple(range(end - 16 - after, end - after)) for end in ends}
+
+
+def test_chance_and_goal_of_text_are_counts_of_characters_and_of_pairs(halves):
+    train_text, test_text = halves
+    singles, pairs, firsts = (
+        Counter(train_text),
+        Counter(pairwise(train_text)),
+        Counter(train_text[:-1]),
+    )
+    chance = goal = 0.0
+    for before, after in pairwise(test_text):
+        share = (singles[after] + 1) / (len(train_text) + 97)
+        chance -= math.log(share)
+        goal -= math.log((pairs[before, after] + share) / (firsts[before] + 1))
+    for name in ("text", "masked-text"):
+        assert TASKS[name].chance == pytest.approx(chance / (len(test_text) - 1), rel=1e-4)
+        assert TASKS[name].goal == pytest.approx(goal / (len(test_text) - 1), rel=1e-4)
+        assert TASKS[name].reached(goal / len(test_text) - 0.1)
+        assert not TASKS[name].reached(TASKS[name].chance)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_chance_is_the_score_of_a_guess(name):
+    rng, right, asked = random.Random(0), 0, 0
+    for line, targets in draw(name, 12, batch=2000):
+        if name == "who":
+            guesses = [token for token in line if token < MARK]
+        elif name in ("first", "last"):
+            guesses = [line[i + 1] for i, token in enumerate(line) if token == MARK]
+        else:
+            guesses = range(8, 16) if name == "induction" else range(16)
+        answers = [target for target in targets if target != IGNORED]
+        right += sum(rng.choice(guesses) == answer for answer in answers)
+        asked += len(answers)
+    assert right / asked == pytest.approx(TASKS[name].chance, abs=0.04 if asked < 9999 else 0.01)
+    assert TASKS[name].reached(0.95)
+    assert not TASKS[name].reached(0.94)
+
+
+def test_who_has_another_answer_when_the_same_words_are_reversed():
+    starts = set()
+    for line, targets in draw("who", 9, batch=2000):
+        verb = line.index(MARK)
+        bitten, biter = line[verb + 1], line[verb - 1]
+        assert sorted(line) == sorted([biter, MARK, bitten, *6 * [FILLER]])
+        assert max(biter, bitten) < MARK
+        assert before_the_verb(line[::-1])[8 - verb] == bitten != biter == targets[verb]
+        starts.add(verb - 1)
+    assert starts == set(range(7))
+
+
+@pytest.mark.parametrize(("name", "at"), [("first", 0), ("last", 1)])
+def test_both_marks_stand_before_different_symbols(name, at):
+    places = set()
+    for line, targets in draw(name, 10, batch=2000):
+        marks = [i for i, token in enumerate(line) if token == MARK]
+        symbols = [line[i + 1] for i in marks]
+        assert len(set(symbols)) == 2
+        assert max(symbols) < MARK
+        assert targets[-1] == symbols[at]
+        assert line.index(FILLER) == 9
+        places.add(tuple(marks))
+    assert places == {(i, j) for i in range(0, 8, 2) for j in range(i + 2, 8, 2)}
+
+
+def test_in_induction_a_key_keeps_its_value_within_a_line_and_only_there():
+    values = {}
+    for line, targets in draw("induction", 9, batch=2000):
+        assert set(line[0::2]) <= set(range(8))
+        assert set(line[1::2]) <= set(range(8, 16))
+        pairs = set(zip(line[0::2], line[1::2], strict=False))
+        assert len(pairs) == len({key for key, _ in pairs})
+        assert line[-1] == line[0]
+        assert targets[-1] == line[1]
+        for key, value in pairs:
+            values.setdefault(key, set()).add(value)
+    assert all(values[key] == set(range(8, 16)) for key in range(8))
+
+
+SHORTEST = {"text": 1, "masked-text": 1, "copy": 2, "reverse": 2, "induction": 3, "who": 3}
+
+
+@every_task
+@pytest.mark.parametrize("held_out", [False, True])
+def test_a_length_that_is_too_small_is_refused(name, held_out):
+    shortest = SHORTEST.get(name, 6)
+    draw(name, shortest, held_out=held_out)
+    for length in (shortest - 1, -3):
+        message = f"length must be at least {shortest}( and below \\d+)?, got {length}"
+        with pytest.raises(ValueError, match=message):
+            draw(name, length, held_out=held_out)
+
+
+def test_text_that_is_too_long_is_refused(halves):
+    for held_out in (False, True):
+        longest = len(halves[held_out]) // 2
+        with pytest.raises(ValueError, match=f"below {longest}, got {longest}"):
+            draw("text", longest, batch=1, held_out=held_out)
+
+
+# --- training ---
+
+
+def small(method="rope", task="text", *, length=8, seed=0, recipe=FEW):
+    return train(method, task, train_length=length, seed=seed, recipe=recipe, size=TINY)
+
+
+@pytest.mark.parametrize(("method", "task"), [("learned", "text"), ("shaw", "masked-text")])
+def test_training_again_gives_the_same_weights_and_another_seed_others(method, task):
+    weights = small(method, task).state_dict()
+    torch.manual_seed(7)
+    assert equal(small(method, task).state_dict(), weights)
+    other = small(method, task, seed=1).state_dict()
+    assert not any(torch.equal(weights[name], other[name]) for name in weights)
+
+
+@pytest.mark.parametrize("task", ["text", "who"])
+def test_sixty_steps_lower_the_loss(task):
+    model = small(task=task, length=16, recipe=Recipe(60, 32, 1e-2))
+    untrained = Transformer(model.config, METHODS["rope"], seed=0)
+    before, after = (evaluate(m, task, [16], sequences=64)[16]["loss"] for m in (untrained, model))
+    assert after < 0.75 * before
+    assert not model.training
+
+
+def test_a_class_of_the_readers_own_works_as_a_method():
+    class Nearest(Method):
+        def bias(self, relative):
+            return -relative.abs().expand(self.config.num_heads, -1, -1) / 2
+
+    near, none = small(Nearest), small("none")
+    assert isinstance(near.method, Nearest)
+    results = [evaluate(model, "text", [8], sequences=4)[8]["loss"] for model in (near, none)]
+    assert results[0] != results[1]
+
+
+@pytest.mark.parametrize(
+    ("message", "options"),
+    [
+        (f"method must be one of {', '.join(METHODS)}, got 'rotary'", {"method": "rotary"}),
+        (f"task must be one of {', '.join(TASKS)}, got 'sort'", {"task": "sort"}),
+        ("seed must be from 0 to 9999, got -1", {"seed": -1}),
+        ("seed must be from 0 to 9999, got 10000", {"seed": 10_000}),
+        ("train_length must be positive, got 0", {"train_length": 0}),
+        ("length must be at least 6, got 5", {"task": "first", "train_length": 5}),
+        ("device must be there, got 'cuda' without CUDA", {"device": "cuda"}),
+        ("device must be one of ('cpu', 'cuda'), got 'tpu'", {"device": "tpu"}),
+        ("dim must be a multiple of 2 num_heads = 8, got 12", {"size": {"dim": 12}}),
+    ],
+)
+def test_train_refuses_by_name_rule_and_value(message, options, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        train(**{"method": "none", "task": "who", "recipe": FEW, "size": TINY, **options})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("steps", 0), ("steps", -5), ("batch", 0), ("rate", 0.0), ("rate", -1.0), ("rate", math.nan)],
+)
+def test_a_recipe_of_nothing_is_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
+        Recipe(**{name: value})
+
+
+@pytest.mark.parametrize(("steps", "rate"), [(100, 3e-3), (37, 1.0)])
+def test_the_learning_rate_rises_to_its_peak_and_falls(steps, rate):
+    recipe = Recipe(steps, rate=rate)
+    rates = [recipe.rate_at(step) for step in range(steps)]
+    peak = steps // 10 - 1
+    assert rates[0] == pytest.approx(rate / (peak + 1))
+    assert rates[peak] == max(rates) == pytest.approx(rate)
+    assert rates[: peak + 1] == sorted(set(rates[: peak + 1]))
+    assert rates[peak + 1 :] == sorted(set(rates[peak + 1 :]), reverse=True)
+    assert rates[-1] == pytest.approx(0.05 * rate, rel=0.1)
+    middle = (len(rates) + peak + 1) // 2
+    assert rates[middle] == pytest.approx(0.525 * rate, rel=0.1)
+
+
+def test_each_step_is_taken_at_its_learning_rate(monkeypatch):
+    taken, step = [], torch.optim.AdamW.step
+
+    def spy(self, *arguments):
+        taken.append(self.param_groups[0]["lr"])
+        return step(self, *arguments)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", spy)
+    recipe = Recipe(steps=30, batch=1)
+    small("none", "who", recipe=recipe)
+    assert taken == [recipe.rate_at(number) for number in range(30)]
+
+
+# --- evaluation ---
+
+
+def test_a_learned_table_cannot_run_beyond_its_end_and_says_why():
+    results = evaluate(small("learned", "who"), "who", [8, 9, 16], sequences=4)
+    assert results[8]["loss"] > 0
+    assert results[9] == "positions must be below 8, got 8"
+    assert results[16] == "positions must be below 8, got 15"
+
+
+def mean(values):
+    return pytest.approx(sum(values) / len(values), abs=6e-5) if values else None
+
+
+@pytest.mark.parametrize("tokens_at_a_time", [1, 50, 9999])
+@pytest.mark.parametrize("task", ["text", "copy", "masked-text"])
+def test_results_are_averages_over_what_was_asked(task, tokens_at_a_time, monkeypatch):
+    monkeypatch.setattr(training_module, "_TEST_TOKENS", tokens_at_a_time)
+    recorded = Recorded(task)
+    model = small("alibi", recorded)
+    results = evaluate(model, recorded, [20], sequences=7)[20]
+    losses, hits = [], []
+    batch = recorded.gave[-1]
+    with torch.no_grad():
+        for inputs, targets in zip(batch.inputs, batch.targets.tolist(), strict=True):
+            rows = model(inputs[None])[0].double().tolist()
+            for place, (row, target) in enumerate(zip(rows, targets, strict=True)):
+                if target != IGNORED:
+                    total = math.log(sum(map(math.exp, row)))
+                    losses.append((place, total - row[target]))
+                    hits.append(row[target] == max(row))
+    assert results["loss"] == mean([loss for _, loss in losses])
+    assert results["accuracy"] == mean(hits)
+    assert results["tail_loss"] == mean([loss for place, loss in losses if place >= 4])
+    blocks = [mean([loss for place, loss in losses if place // 8 == b]) for b in range(3)]
+    assert results["by_block"] == blocks
+    assert (None in blocks) == (task == "copy")
+
+
+def test_two_models_are_tested_on_the_same_held_out_sequences():
+    one, other = Recorded("induction"), Recorded("induction")
+    for task, method, seed in ((one, "none", 0), (other, "t5", 5)):
+        model = small(method, "induction", seed=seed)
+        evaluate(model, task, [8, 32], sequences=9)
+        assert task.asked == [(9, 8, True), (9, 32, True)]
+    assert one.gave_as(other) == [True, True]
+
+
+def test_evaluate_refuses_an_unknown_task_and_no_sequences():
+    model = small("none", "who")
+    with pytest.raises(ValueError, match=r"task must be one of text, .*, got 'sort'"):
+        evaluate(model, "sort", [8])
+    with pytest.raises(ValueError, match="sequences must be positive, got 0"):
+        evaluate(model, "who", [8], sequences=0)

@@ -1,0 +1,547 @@
+"""Records survive what disks and machines do to them; sweeps lose nothing and repeat nothing."""
+
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+import torch
+from distributed import LocalCluster
+
+from posenc.lab import METHODS, TASKS, records, sweep
+from posenc.lab.__main__ import main
+from posenc.lab.records import FORMAT, Record, Run, append, read
+from posenc.lab.report import groups, rows, table
+from posenc.lab.sweep import execute, grid
+from posenc.lab.timing import commit
+
+ROOT = Path(__file__).parents[1]
+TINY = {"dim": 16, "num_heads": 2, "num_layers": 1}
+
+
+def run(method="rope", seed=0, **settings):
+    return Run(
+        **{
+            "method": method,
+            "task": "who",
+            "train_length": 4,
+            "seed": seed,
+            "steps": 2,
+            "batch": 4,
+            "size": TINY,
+            **settings,
+        }
+    )
+
+
+def made(method="rope", seed=0, results=None, *, converged=True, **settings):
+    """A record by hand; results: length -> accuracy, or why there is none."""
+    results = {
+        length: score if isinstance(score, str) else {"accuracy": score, "by_block": [None, 0.1]}
+        for length, score in (results or {4: 0.75, 8: "too far"}).items()
+    }
+    return Record(
+        run(method, seed, **settings), results, 0.5, 0.95, 0.75, converged, {"commit": "none"}
+    )
+
+
+def keys(path):
+    return [record.run.key for record in read(path)[0]]
+
+
+# --- records ---
+
+
+def test_what_is_appended_is_read(tmp_path):
+    path = tmp_path / "new" / "folder" / "cpu.jsonl"
+    written = [made(seed=seed, results={4: seed / 3, 8: "é\n\u2028"}) for seed in range(3)]
+    for number, record in enumerate(written, start=1):
+        append(path, record)
+        assert read(path) == (written[:number], [])
+        assert path.read_bytes().count(b"\n") == number
+
+
+def test_a_folder_is_all_its_files(tmp_path):
+    for name, seed in (("b.jsonl", 2), ("a.jsonl", 1), ("c.txt", 3)):
+        append(tmp_path / name, made(seed=seed))
+    assert read(tmp_path) == ([made(seed=1), made(seed=2)], [])
+    assert read(tmp_path / "none") == ([], [])
+
+
+@pytest.mark.parametrize("lost", [2, 10, 100])
+def test_a_torn_line_is_refused_by_file_and_number_and_the_next_record_is_read(tmp_path, lost):
+    path = tmp_path / "cpu.jsonl"
+    for seed in (0, 1):
+        append(path, made(seed=seed))
+    os.truncate(path, path.stat().st_size - lost)
+    found, [problem] = read(path)
+    assert found == [made(seed=0)]
+    assert f"{path}, line 2: not a record" in problem
+    append(path, made(seed=2))
+    assert read(path) == ([made(seed=0), made(seed=2)], [problem])
+
+
+def test_a_record_without_its_line_end_stays_one(tmp_path):
+    path = tmp_path / "cpu.jsonl"
+    append(path, made(seed=0))
+    os.truncate(path, path.stat().st_size - 1)
+    append(path, made(seed=1))
+    assert read(path) == ([made(seed=0), made(seed=1)], [])
+
+
+def changed(**parts):
+    return json.dumps({"format": FORMAT, **asdict(made()), **parts}).encode()
+
+
+FOREIGN = {
+    "another object": (b'{"a": 1}', f"its format must be '{FORMAT}'"),
+    "another format": (changed(format="posenc.lab 0"), f"its format must be '{FORMAT}'"),
+    "a list": (b"[1, 2]", f"its format must be '{FORMAT}'"),
+    "null": (b"null", f"its format must be '{FORMAT}'"),
+    "no JSON": (b"seed,score", "Expecting value"),
+    "binary": (b"\x80\xff\x00\xfe", ""),
+    "deep": (b"[" * 100_000, ""),
+    "nothing": (b"", "Expecting value"),
+    "no run": (json.dumps({"format": FORMAT, "results": {}}).encode(), "run"),
+    "a run of other parts": (changed(run={"methods": 1}), "method"),
+    "another method": (changed(run=asdict(run("rotary"))), "method must be one of none, "),
+    "another task": (changed(run=asdict(run(task="sort"))), "task must be one of text, "),
+    "results that are none": (changed(results=[1]), "items"),
+    "lengths that are none": (changed(results={"far": 1}), "far"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_what_is_no_record_is_refused_by_name_and_the_rest_is_read(tmp_path, kind):
+    line, reason = FOREIGN[kind]
+    path = tmp_path / "cpu.jsonl"
+    append(path, made(seed=0))
+    with path.open("ab") as file:
+        file.write(line + b"\n")
+    append(path, made(seed=1))
+    found, [problem] = read(path)
+    assert found == [made(seed=0), made(seed=1)]
+    assert problem.startswith(f"{path}, line 2: not a record (")
+    assert reason in problem
+
+
+class FullDisk:
+    """A file on a disk with room for so many bytes more."""
+
+    def __init__(self, file, room, says):
+        self.file, self.room, self.says = file, room, says
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.file.close()
+
+    def write(self, data):
+        written = self.file.write(data[: self.room])
+        if self.says:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return written
+
+
+def fill(monkeypatch, room, says):
+    really = Path.open
+    monkeypatch.setattr(Path, "open", lambda *a, **k: FullDisk(really(*a, **k), room, says))
+
+
+@pytest.mark.parametrize(("room", "says"), [(0, True), (0, False), (33, True), (33, False)])
+@pytest.mark.parametrize("torn", [b"", b'{"format": "pos'])
+def test_a_full_disk_leaves_earlier_records_as_they_were(tmp_path, monkeypatch, room, says, torn):
+    path = tmp_path / "cpu.jsonl"
+    append(path, made(seed=0))
+    with path.open("ab") as file:
+        file.write(torn)
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        fill(patch, room, says)
+        with pytest.raises(OSError, match="No space left" if says else "only a part"):
+            append(path, made(seed=1))
+    assert path.read_bytes() == before
+    append(path, made(seed=2))
+    assert read(path)[0] == [made(seed=0), made(seed=2)]
+
+
+def test_a_disk_that_is_full_only_when_it_is_synced(tmp_path, monkeypatch):
+    path = tmp_path / "cpu.jsonl"
+    append(path, made(seed=0))
+    before = path.read_bytes()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        append(path, made(seed=1))
+    assert path.read_bytes() == before
+
+
+def test_each_record_is_brought_to_the_disk(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+    append(tmp_path / "cpu.jsonl", made())
+    assert synced == [(tmp_path / "cpu.jsonl").stat().st_size]
+
+
+@pytest.fixture
+def blocked(tmp_path):
+    """A results folder that nothing can be written to, whoever asks."""
+    (tmp_path / "file").write_text("kept")
+    yield tmp_path / "file" / "results"
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_folder_that_cannot_be_written_is_an_os_error(blocked):
+    with pytest.raises(OSError, match="file"):
+        append(blocked / "cpu.jsonl", made())
+    with pytest.raises(OSError, match="file"):
+        sweep.sweep([run()], blocked / "cpu.jsonl", jobs=1)
+
+
+# --- sweeps ---
+
+
+@pytest.fixture
+def executed(monkeypatch):
+    """The runs that this process executes; they take no time."""
+    calls = []
+
+    def fake(run, *, command=""):
+        calls.append(run)
+        return replace(made(), run=run)
+
+    monkeypatch.setattr(sweep, "execute", fake)
+    return calls
+
+
+def test_each_run_is_executed_once(tmp_path, executed):
+    path = tmp_path / "cpu.jsonl"
+    runs = [run(method, seed) for seed in (0, 1) for method in ("none", "rope")]
+    assert sweep.sweep([*runs, runs[1]], path, jobs=1) == 4
+    assert executed == runs
+    before = path.read_bytes()
+    assert sweep.sweep(runs, path, jobs=1) == 0
+    assert executed == runs
+    assert path.read_bytes() == before
+    more = [run(seed=2), run(rate=1e-3), run(size={}), run(steps=3), run(task="first")]
+    assert sweep.sweep([*runs, *more], path, jobs=1) == 5
+    assert executed == runs + more
+    assert keys(path) == [run.key for run in runs + more]
+
+
+def test_a_run_that_fails_leaves_those_before_it_on_disk(tmp_path):
+    path = tmp_path / "cpu.jsonl"
+    with pytest.raises(ValueError, match="seed must be from 0 to 9999, got -1"):
+        sweep.sweep([run(seed=0), run(seed=1), run(seed=-1), run(seed=2)], path, jobs=1)
+    assert keys(path) == [run(seed=0).key, run(seed=1).key]
+
+
+def test_a_sweep_says_which_lines_are_no_records_and_runs_them_again(tmp_path, executed):
+    path = tmp_path / "cpu.jsonl"
+    append(path, made())
+    os.truncate(path, path.stat().st_size - 9)
+    with pytest.warns(UserWarning, match=r"cpu\.jsonl, line 1: not a record"):
+        assert sweep.sweep([run()], path, jobs=1) == 1
+    assert keys(path) == [run().key]
+
+
+def test_a_grid_has_whole_seeds_and_the_tasks_own_settings(monkeypatch):
+    monkeypatch.setattr(TASKS["who"], "steps", 77)
+    monkeypatch.setattr(TASKS["who"], "train_length", 33)
+    runs = grid(["none", "rope"], ["who", "text"], None, [3, 4], batch=7)
+    assert [(r.seed, r.task, r.method) for r in runs] == [
+        (seed, task, method)
+        for seed in (3, 4)
+        for task in ("who", "text")
+        for method in ("none", "rope")
+    ]
+    assert {(r.task, r.train_length, r.steps, r.batch) for r in runs} == {
+        ("who", 33, 77, 7),
+        ("text", TASKS["text"].train_length, TASKS["text"].steps, 7),
+    }
+    lengths = grid(["none"], ["who"], [8, 9], [0], steps=5)
+    assert [(r.train_length, r.steps) for r in lengths] == [(8, 5), (9, 5)]
+
+
+def test_a_record_says_what_came_of_a_run_and_where():
+    record = execute(run("learned", steps=3), command="typed")
+    assert record.run == run("learned", steps=3)
+    assert list(record.results) == [4, 8, 16, 32, 64]
+    assert record.results[8] == "positions must be below 4, got 7"
+    assert record.score == record.results[4]["accuracy"]
+    assert record.converged == (record.score >= record.goal)
+    assert (record.chance, record.goal) == (0.5, 0.95)
+    assert record.provenance.keys() == {
+        *("command", "commit", "device", "versions", "date", "seconds")
+    }
+    assert record.provenance["command"] == "typed"
+    assert f"torch {torch.__version__}" in record.provenance["versions"]
+
+
+def test_a_run_leaves_threads_and_small_numbers_as_they_were():
+    torch.set_num_threads(2)
+    try:
+        execute(run())
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+    assert (torch.tensor(1e-310, dtype=torch.float64) * 0.5).item() > 0
+
+
+def test_without_git_there_is_no_commit(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert commit() == "not in git"
+
+
+def comparable(path):
+    """Records by run, without where they came from; fails if one is there twice."""
+    found, problems = read(path)
+    assert not problems
+    by_run = {record.run.key: replace(record, provenance={}) for record in found}
+    assert len(by_run) == len(found)
+    return by_run
+
+
+def alone(runs):
+    return {one.key: replace(execute(one), provenance={}) for one in runs}
+
+
+def test_a_sweep_that_is_killed_goes_on(tmp_path, capsys):
+    path = tmp_path / "cpu.jsonl"
+    words = "--methods none learned --tasks who --lengths 4 --seeds 0 1 2 3 --steps 40 --batch 4"
+    words += f" --dim 16 --num-heads 2 --num-layers 1 --jobs 2 --results {tmp_path}"
+    arguments = ["sweep", *words.split()]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "posenc.lab", *arguments],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        while not (path.exists() and b"\n" in path.read_bytes()):
+            assert process.poll() is None
+            time.sleep(0.005)
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # its workers would wait for it
+    runs = grid(["none", "learned"], ["who"], [4], range(4), steps=40, batch=4, size=TINY)
+    done = path.read_bytes()
+    before = len(keys(path))
+    assert 1 <= before < len(runs)
+    assert main([*arguments, "--jobs", "1"]) == 0
+    assert f"{8 - before} of 8 runs were executed" in capsys.readouterr().out
+    assert path.read_bytes().startswith(done)
+    assert comparable(path) == alone(runs)
+    commands = [record.provenance["command"] for record in read(path)[0]]
+    assert commands[0] == f"python -m posenc.lab sweep {words}"
+    assert commands[-1] == f"python -m posenc.lab sweep {words} --jobs 1"
+
+
+def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "cpu.jsonl"
+    runs = [run(method, seed, steps=20) for seed in range(4) for method in ("t5", "rope")]
+    in_flight = []
+    really = records.append
+
+    def append_and_kill(path, record):
+        really(path, record)
+        if in_flight:
+            return
+        for nanny in cluster.workers.values():
+            state = cluster.scheduler.workers[nanny.worker_address]
+            if state.processing:
+                in_flight.extend(state.processing)
+                os.kill(nanny.pid, signal.SIGKILL)
+                return
+
+    monkeypatch.setattr(records, "append", append_and_kill)
+    with LocalCluster(
+        n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        assert sweep.sweep(runs, path, scheduler=cluster.scheduler_address) == len(runs)
+        assert in_flight
+        assert sweep.sweep(runs, path, scheduler=cluster.scheduler_address) == 0
+    assert comparable(path) == alone(runs)
+
+
+# --- the command line ---
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder with a record that must stay."""
+    append(tmp_path / "cpu.jsonl", made("none"))
+    before = (tmp_path / "cpu.jsonl").read_bytes()
+    yield tmp_path
+    assert (tmp_path / "cpu.jsonl").read_bytes() == before
+
+
+def refused(capsys, *arguments):
+    """The one line on stderr."""
+    try:
+        status = main(list(map(str, arguments)))
+    except SystemExit as exit_:
+        status = exit_.code
+    assert status not in (0, None)
+    said = capsys.readouterr()
+    assert not said.out
+    assert re.fullmatch(r"python -m posenc\.lab( \w+)?: .+\n", said.err)
+    return said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--methods", "rotary"], "invalid choice: 'rotary' (choose from 'none'"),
+        (["--tasks", "sort"], "invalid choice: 'sort'"),
+        (["--steps", "0"], "must be positive, got 0"),
+        (["--lengths", "x"], "x"),
+        (["--device", "tpu"], "invalid choice: 'tpu'"),
+        (["--cheap"], "--cheap"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_a_line(results, capsys, arguments, message):
+    line = refused(capsys, "sweep", "--results", results, *arguments)
+    assert message.replace("'", "") in line.replace("'", "")  # Python 3.12 quotes less
+
+
+def test_a_scheduler_that_does_not_answer_is_refused_in_a_line(results, capsys, monkeypatch):
+    monkeypatch.setattr(sweep, "_PATIENCE", 0.5)
+    start = time.monotonic()
+    address = "tcp://127.0.0.1:1"
+    assert address in refused(capsys, "sweep", "--results", results, "--scheduler", address)
+    assert time.monotonic() - start < 5
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(blocked, capsys, executed):
+    line = refused(capsys, "sweep", "--quick", "--jobs", 1, "--results", blocked)
+    assert str(blocked.parent) in line
+    assert not executed
+
+
+def test_a_disk_that_fills_up_is_said_in_the_last_line(results, capsys, executed, monkeypatch):
+    monkeypatch.setattr(sweep, "_require_writable", lambda path: None)
+    fill(monkeypatch, 20, True)
+    arguments = ["sweep", "--quick", "--jobs", "1", "--results", str(results)]
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    assert error.splitlines()[-1].endswith("No space left on device")
+    assert executed
+
+
+def test_an_interrupted_sweep_says_how_to_go_on(results, capsys, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep, "execute", interrupted)
+    assert main(["sweep", "--quick", "--jobs", "1", "--results", str(results)]) == 130
+    said = capsys.readouterr()
+    assert "the same command goes on" in said.out
+    assert "Traceback" not in said.err
+
+
+def test_a_report_of_nothing_is_refused_in_a_line(tmp_path, capsys):
+    for folder in (tmp_path, tmp_path / "none"):
+        assert str(folder) in refused(capsys, "report", "--results", folder)
+
+
+# --- the report ---
+
+SCORES = {  # method -> for each seed the scores at 4 and 8, and whether it converged
+    "rope": [((0.97, 0.5), True), ((1.0, 0.75), True), ((0.95, 0.6), True)],
+    "learned": [((0.99, "too far"), True), ((0.96, "too far"), True), ((0.98, "too far"), True)],
+    "none": [((0.5, 0.52), False), ((0.96, 0.4), True), ((0.53, 0.45), False)],
+}
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_a_report_has_means_half_ranges_and_marks(tmp_path, capsys):
+    for method, seeds in SCORES.items():
+        for seed, (scores, converged) in enumerate(seeds):
+            results = dict(zip((4, 8), scores, strict=True))
+            append(tmp_path / "cpu.jsonl", made(method, seed, results, converged=converged))
+    with (tmp_path / "cpu.jsonl").open("a") as file:
+        file.write("torn")
+    assert main(["report", "--results", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert "cpu.jsonl, line 10: not a record" in said.err
+    lines = said.out.splitlines()
+    assert lines[0] == (
+        "who, trained at 4 on cpu, dim 16, num_heads 2, num_layers 1, 2 steps of 4 at 0.002: "
+        "right answers; chance 0.50, goal 0.95"
+    )
+    expected = [["method", "4", "8", "seeds"], ["---"] * 4]
+    for method in METHODS:  # their order
+        if method not in SCORES:
+            continue
+        columns = list(zip(*(scores for scores, _ in SCORES[method]), strict=True))
+        row = [method if all(ok for _, ok in SCORES[method]) else f"{method} *"]
+        for column in columns:
+            if "too far" in column:
+                row.append("cannot run")
+            else:
+                average, spread = sum(column) / 3, (max(column) - min(column)) / 2
+                row.append(f"{average:.2f} ± {spread:.2f}")
+        expected.append([*row, "3"])
+    assert [cells(line) for line in lines if line.startswith("|")] == expected
+    assert expected[2] == ["none *", "0.66 ± 0.23", "0.46 ± 0.06", "3"]
+    missing = [method for method in METHODS if method not in SCORES]
+    assert f"Not run: {', '.join(missing)}." in lines
+    assert lines[-1] == "\\* not converged at the training length: supports no claim."
+
+
+def test_a_report_of_all_methods_misses_none():
+    assert "Not run" not in table([made(method) for method in METHODS])
+
+
+def test_a_row_counts_seeds_and_says_why_a_length_is_refused():
+    some = [made(seed=seed, converged=seed > 0) for seed in range(3)]
+    [row] = rows(some, "who", 4)
+    assert (row.method, row.scores, row.refused) == ("rope", {4: [0.75] * 3}, {8: "too far"})
+    assert (row.converged, row.seeds) == (2, 3)
+    assert rows(some, "who", 8) == rows(some, "first", 4) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"task": "first"},
+        {"train_length": 5},
+        {"size": {"dim": 16}},
+        {"device": "cuda"},
+        {"steps": 3},
+        {"batch": 5},
+        {"rate": 1e-3},
+    ],
+)
+def test_what_was_trained_otherwise_has_a_table_of_its_own(other):
+    some = [made(), made(**other)]
+    assert [len(group) for group in groups(some).values()] == [1, 1]
+    assert table(some).count("| method |") == 2
+    if not {"task", "train_length"} & other.keys():
+        with pytest.raises(ValueError, match="records must share device, size, steps, batch"):
+            rows(some, "who", 4)
+
+
+def test_a_seed_that_is_there_twice_is_refused():
+    with pytest.raises(ValueError, match=r"different seeds, got \[0, 0\] for rope"):
+        table([made(), made()])
