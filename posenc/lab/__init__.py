@@ -6,7 +6,8 @@ positional method of your own must be. `device_times` times code.
 
 from posenc.lab.methods import METHODS, Config, Method
 from posenc.lab.model import Transformer
-from posenc.lab.records import Record, Run, read
+from posenc.lab.records import Record, Run, read, recorded
+from posenc.lab.report import Row, by_position, rows, table
 from posenc.lab.tasks import TASKS, Batch, Task
 from posenc.lab.timing import device_times, provenance
 from posenc.lab.training import Recipe, evaluate, train
@@ -19,12 +20,17 @@ __all__ = [
     "Method",
     "Recipe",
     "Record",
+    "Row",
     "Run",
     "Task",
     "Transformer",
+    "by_position",
     "device_times",
     "evaluate",
     "provenance",
     "read",
+    "recorded",
+    "rows",
+    "table",
     "train",
 ]

@@ -68,6 +68,36 @@ def _row(method: str, records: list[Record], task: str) -> Row:
     return Row(method, dict(scores), refused, converged, len(records))
 
 
+def by_position(
+    records: Sequence[Record], task: str, train_length: int, method: str, length: int
+) -> list[float]:
+    """Loss along the sequence: the mean over seeds for positions 0-7, 8-15 and so on.
+
+    Args:
+        records: from `read`; models of one size.
+        task: a name of TASKS that predicts something at every position.
+        train_length: tokens of a training sequence.
+        method: a name of METHODS.
+        length: tokens of a test sequence.
+
+    Returns:
+        Nats, one number a block of 8 positions.
+
+    Raises:
+        ValueError: if the method was not run on this task, or cannot run at this length.
+    """
+    wanted = (task, train_length, method)
+    found = [
+        record.results.get(length)
+        for record in records
+        if (record.run.task, record.run.train_length, record.run.method) == wanted
+    ]
+    if not found or not all(isinstance(result, dict) for result in found):
+        raise ValueError(f"records must hold {method} on {task} at {length}, got {found[:1]}")
+    blocks = zip(*(result["by_block"] for result in found), strict=True)
+    return [statistics.mean(block) for block in blocks]
+
+
 def groups(records: Sequence[Record]) -> dict[tuple, list[Record]]:
     """Split records into those that may stand in one table.
 

@@ -6,6 +6,7 @@ The style of the book is the file beside this one: `plt.style.use("posenc.show.b
 from posenc.show.cards import plot_report_cards
 from posenc.show.circles import plot_clock_hands, plot_turns
 from posenc.show.curves import plot_curves
+from posenc.show.evidence import plot_lengths
 from posenc.show.explore import explore
 from posenc.show.matrices import plot_attention, plot_encoding, plot_matrix
 
@@ -15,6 +16,7 @@ __all__ = [
     "plot_clock_hands",
     "plot_curves",
     "plot_encoding",
+    "plot_lengths",
     "plot_matrix",
     "plot_report_cards",
     "plot_turns",
