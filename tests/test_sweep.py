@@ -1,6 +1,7 @@
 """Records survive what disks and machines do to them; sweeps lose nothing and repeat nothing."""
 
 import errno
+import itertools
 import json
 import os
 import re
@@ -17,10 +18,11 @@ from distributed import LocalCluster
 
 from posenc.lab import METHODS, TASKS, records, sweep
 from posenc.lab.__main__ import main
-from posenc.lab.records import FORMAT, Record, Run, append, read
-from posenc.lab.report import groups, rows, table
+from posenc.lab.records import FORMAT, SHIPPED, Record, Run, append, read, recorded
+from posenc.lab.report import by_position, groups, rows, table
 from posenc.lab.sweep import execute, grid
 from posenc.lab.timing import commit
+from posenc.show import plot_lengths
 
 ROOT = Path(__file__).parents[1]
 TINY = {"dim": 16, "num_heads": 2, "num_layers": 1}
@@ -545,3 +547,80 @@ def test_what_was_trained_otherwise_has_a_table_of_its_own(other):
 def test_a_seed_that_is_there_twice_is_refused():
     with pytest.raises(ValueError, match=r"different seeds, got \[0, 0\] for rope"):
         table([made(), made()])
+
+
+def test_the_loss_along_a_text_is_the_mean_over_seeds():
+    by_seed = ([1.0, 2.0], [2.0, 5.0])
+    some = [
+        replace(made(seed=seed), results={4: {"accuracy": 0.5, "by_block": blocks}, 8: "too far"})
+        for seed, blocks in enumerate(by_seed)
+    ]
+    assert by_position([*some, made("none", 2)], "who", 4, "rope", 4) == [1.5, 3.5]
+    for method, length in (("alibi", 4), ("rope", 8), ("rope", 16)):
+        with pytest.raises(ValueError, match=f"{method} on who at {length}"):
+            by_position(some, "who", 4, method, length)
+
+
+# --- figures ---
+
+
+def test_a_figure_has_means_spread_and_dashes_for_what_has_not_converged():
+    good = [made("rope", seed, {4: 0.9, 8: score}) for seed, score in enumerate((0.5, 0.7))]
+    bad = [made("none", 0, {4: 0.5, 8: 0.25}, converged=False)]
+    ends = [made("learned", 0, {4: 1.0, 8: "too far"})]
+    measured = rows([*good, *bad, *ends], "who", 4)
+    ax = plot_lengths(measured, train_length=4, ylabel="share", levels={"chance": 0.3})
+    lines = {line.get_label(): line for line in ax.lines}
+    assert lines["rope"].get_xydata().tolist() == [[1, 0.9], [2, pytest.approx(0.6)]]
+    assert lines["learned"].get_xydata().tolist() == [[1, 1.0]]
+    assert [lines[name].get_linestyle() for name in ("none", "learned", "rope")] == ["--", "-", "-"]
+    (band,) = (c for c in ax.collections if len(c.get_paths()[0].vertices) > 5 and _high(c) == 0.9)
+    assert band.get_paths()[0].vertices[:, 1].min() == 0.5
+    assert ax.lines[-1].get_ydata()[0] == 0.3
+
+
+def _high(band):
+    return band.get_paths()[0].vertices[:, 1].max()
+
+
+# --- what the package brings along ---
+
+
+def test_every_shipped_line_is_a_record_with_its_provenance():
+    shipped = recorded()
+    assert len({record.run.key for record in shipped}) == len(shipped)
+    for record in shipped:
+        task = TASKS[record.run.task]
+        assert record.score == record.results[record.run.train_length][task.measure]
+        goal_reached = record.score >= record.goal
+        if task.measure == "tail_loss":
+            goal_reached = record.score <= record.goal
+        assert record.converged == goal_reached
+        assert sorted(record.results) == [record.run.train_length * 2**i for i in range(5)]
+        assert re.fullmatch(r"[0-9a-f]{7,}", record.provenance["commit"])
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", record.provenance["date"])
+        assert record.provenance["command"].startswith("python -m posenc.lab sweep")
+        assert record.provenance["seconds"] > 1
+        assert {"device", "versions"} < set(record.provenance)
+
+
+def test_each_method_was_run_on_each_recorded_task_with_three_seeds():
+    runs = {(r.run.task, r.run.method, r.run.seed) for r in recorded() if r.run.device == "cpu"}
+    tasks = {task for task, _, _ in runs}
+    assert tasks >= {"text", "first", "last", "who"}
+    assert runs == set(itertools.product(tasks, METHODS, range(3)))
+
+
+def test_a_shipped_record_can_be_had_again():
+    (old,) = (r for r in recorded() if (r.run.task, r.run.method, r.run.seed) == ("who", "t5", 0))
+    new = execute(old.run)
+    assert new.converged == old.converged
+    assert new.score == pytest.approx(old.score, abs=0.03)
+
+
+def test_a_shipped_line_that_is_no_record_is_refused(tmp_path, monkeypatch):
+    assert list(SHIPPED.glob("*.jsonl"))
+    monkeypatch.setattr(records, "SHIPPED", tmp_path)
+    (tmp_path / "cpu.jsonl").write_text("nothing\n")
+    with pytest.raises(ValueError, match="line 1"):
+        recorded()

@@ -164,7 +164,14 @@ class TransformerXL(Method):
 
 
 class T5(Method):
-    """T5's bias by buckets; max_distance is half the training length, so all buckets train."""
+    """T5's bias by buckets; max_distance is half the training length, so all buckets train.
+
+    Adam moves a number by about one learning rate a step, which in a short training is little
+    for a bias. The table is therefore multiplied by `gain`: of 1, 10 and 30 the one with the
+    lowest loss on text at the training length.
+    """
+
+    gain = 30.0
 
     def __init__(self, config: Config, *, max_distance: int | None = None):
         super().__init__(config)
@@ -177,7 +184,7 @@ class T5(Method):
 
     def bias(self, relative):
         """One learned number a bucket and head, shared by all layers."""
-        return self.table(relative)
+        return self.gain * self.table(relative)
 
 
 class T5Beyond(T5):

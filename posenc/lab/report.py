@@ -119,9 +119,9 @@ def groups(records: Sequence[Record]) -> dict[tuple, list[Record]]:
 def table(records: Sequence[Record]) -> str:
     """Render all records in Markdown, one table a task.
 
-    A cell is the mean over seeds and half the range between the worst and the best one. A method
-    with a seed that did not reach the goal at the training length is marked with an asterisk:
-    it supports no claim about longer sequences.
+    A cell is the mean over seeds and half the range from the worst to the best, if there are
+    several. A method with a seed that did not reach the goal at the training length is marked
+    with an asterisk: it supports no claim about longer sequences.
 
     Args:
         records: from `read`.
@@ -155,5 +155,5 @@ def table(records: Sequence[Record]) -> str:
 def _cell(scores: list[float] | None) -> str:
     if not scores:
         return "cannot run"
-    half_range = (max(scores) - min(scores)) / 2
-    return f"{statistics.mean(scores):.2f} ± {half_range:.2f}"
+    mean = f"{statistics.mean(scores):.2f}"
+    return mean if len(scores) == 1 else f"{mean} ± {(max(scores) - min(scores)) / 2:.2f}"

@@ -9,6 +9,10 @@ from matplotlib.axes import Axes
 from posenc.lab.report import Row
 
 _MARKS = "os^vDPX*<>"
+_COLOURS = (  # those of the style, and three more
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"),
+    *("#7F7F7F", "#8C510A", "#542788"),
+)
 
 
 def plot_lengths(
@@ -43,7 +47,8 @@ def plot_lengths(
     for number, row in enumerate(rows):
         x, means = _means(row, train_length)
         style = "-" if row.converged == row.seeds else "--"
-        (line,) = ax.plot(x, means, style, marker=_MARKS[number % 10], ms=4, label=row.method)
+        look = {"marker": _MARKS[number % 10], "color": _COLOURS[number % 10], "markersize": 5}
+        (line,) = ax.plot(x, means, style, label=row.method, **look)
         low, high = ([pick(scores) for scores in row.scores.values()] for pick in (min, max))
         ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     for name, level in levels.items():
