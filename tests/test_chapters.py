@@ -42,8 +42,8 @@ def run_nbval(notebook, path):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_there_are_six_chapters():
-    assert [path.stem[:2] for path in CHAPTERS] == ["01", "02", "03", "04", "05", "06"]
+def test_there_are_seven_chapters():
+    assert [path.stem[:2] for path in CHAPTERS] == ["01", "02", "03", "04", "05", "06", "07"]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

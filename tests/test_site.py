@@ -606,7 +606,7 @@ class TestFigures:
 
     def test_a_new_frame_is_there_in_50_ms(self, visited):
         medians = []
-        while len(medians) < 3 and min(medians, default=99) > 50:  # other work only adds time
+        while len(medians) < 8 and min(medians, default=99) > 50:  # other work only adds time
             times = paint_times(visited.page)
             medians.append(statistics.median(itertools.chain(*times)))
         of_each = ", ".join(f"{statistics.median(of_one):.0f}" for of_one in times)
@@ -737,6 +737,7 @@ class TestSearch:
 
 # ---------------------------------------------------------------------------- planted faults
 
+FAULTY = "chapters/06_alibi.html"  # a sound page, which gets a fault
 ADD = "document.querySelector('article').insertAdjacentHTML('beforeend', `{}`)"
 STYLE = ADD.format("<style>{}</style>")
 FAULTS = {  # what is done to a page -> the check that must find it, and a word of what it says
@@ -808,7 +809,7 @@ BUSY = """document.addEventListener("input", () => {
 
 @pytest.fixture
 def chapter(browser, home):
-    with visit(browser, home, CHAPTERS[-1], color_scheme="light", viewport=DESKTOP) as visited:
+    with visit(browser, home, FAULTY, color_scheme="light", viewport=DESKTOP) as visited:
         yield visited
 
 

@@ -57,7 +57,7 @@ def plot_lengths(
     ax.set_xscale("log", base=2)
     multiples = sorted({length // train_length for row in [*rows, *grey] for length in row.scores})
     ax.set_xticks(multiples, [str(multiple) for multiple in multiples])
-    ax.set(xlabel=f"length of the test, in training lengths of {train_length}", ylabel=ylabel)
+    ax.set(xlabel=f"length, in units of {train_length}", ylabel=ylabel)
     if len(rows) > 1:
         ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return ax
