@@ -46,7 +46,8 @@ pdf: $(READY)
 
 test: $(READY) lint
 	@echo "==> Unit, parity and property tests, and the built site in a browser"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope tests
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not alone" tests
+	@$(BIN)/python -m pytest -q -m alone tests
 	@echo "==> Every notebook, strictly compared with what is committed"
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -rs --nbval chapters
 
