@@ -1,0 +1,157 @@
+"""Call a function that may do anything, and say in words what it did."""
+
+import contextlib
+import copy
+import io
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import torch
+
+
+class Wrong(Exception):
+    """An answer is wrong: a message for the student, and perhaps a hint.
+
+    Args:
+        message: what was seen.
+        hint: where to look; no solution.
+    """
+
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        self.hint = hint
+
+
+class TimeLimit(BaseException):
+    """Raised in the student's code; no `except Exception` catches it."""
+
+
+def call(function: object, arguments: tuple, *, seconds: float = 10.0) -> object:
+    """Call a student's function, with copies of the arguments and what it prints left out.
+
+    Args:
+        function: anything.
+        arguments: what to call it with.
+        seconds: time limit; without effect outside the main thread and on Windows.
+
+    Returns:
+        What the function returns.
+
+    Raises:
+        Wrong: if it cannot be called, raises, stops the program, runs too long, changes its
+            arguments, or returns nothing.
+
+    Example:
+        >>> call(lambda x: 2 * x, (21,))
+        42
+        >>> call(lambda x: x / 0, (21,))
+        Traceback (most recent call last):
+            ...
+        posenc.check.calls.Wrong: it raised ZeroDivisionError: division by zero (its line 1)
+    """
+    require_answer(function)
+    if not callable(function):
+        raise Wrong(f"it must be a function, got {kind(function)}")
+    given = copy.deepcopy(arguments)
+    try:
+        with _undisturbed(), _limit(seconds):
+            result = function(*given)
+    except (KeyboardInterrupt, Wrong):
+        raise
+    except TimeLimit:
+        raise Wrong(
+            f"it did not finish within {seconds:g} seconds", "Is there a loop without an end?"
+        ) from None
+    except BaseException as error:  # whatever it is, it costs the answer only
+        raise Wrong(f"it raised {_describe(error)}{_line(error, function)}") from None
+    if not _same(given, arguments):
+        raise Wrong(
+            "it changes what it is given",
+            "Whoever calls it does not expect that. Work on a copy.",
+        )
+    if result is None or result is ...:
+        raise Wrong("not answered yet")
+    return result
+
+
+def require_answer(answer: object) -> None:
+    """Raise `Wrong` if a stub was left as it is."""
+    if answer is None or answer is ...:
+        raise Wrong("not answered yet")
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Swallow prints, and bring back torch's settings and random state."""
+    dtype, state, grad = torch.get_default_dtype(), torch.get_rng_state(), torch.is_grad_enabled()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_rng_state(state)
+        torch.set_grad_enabled(grad)
+
+
+@contextlib.contextmanager
+def _limit(seconds: float) -> Iterator[None]:
+    usable = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGALRM")
+    if not usable:
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeLimit
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # again, if a bare `except` caught it
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, torch.Tensor):
+        return (
+            isinstance(other, torch.Tensor)
+            and one.shape == other.shape
+            and bool(torch.equal(one.nan_to_num(), other.nan_to_num()))
+        )
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    return not isinstance(one, int | float | str | bool) or one == other
+
+
+def _describe(error: BaseException) -> str:
+    try:
+        text = " ".join(str(error).split())
+    except BaseException:  # a student's own exception may fail to print
+        text = "(no message)"
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+def _line(error: BaseException, function: Callable) -> str:
+    """Where in the student's function it happened, counted from its first line."""
+    code = getattr(function, "__code__", None)
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code is code:
+            return f" (its line {number - code.co_firstlineno + 1})"
+    return ""
+
+
+def kind(thing: object) -> str:
+    """What something is, with an article.
+
+    Example:
+        >>> kind(3), kind("x")
+        ('an int', 'a str')
+    """
+    name = type(thing).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"

@@ -1,0 +1,17 @@
+"""Answers to the exercises: right ones in several styles, plausible wrong ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers to one question.
+
+    Args:
+        right: at least three, in different styles (loops, NumPy, complex numbers, ...).
+        wrong: at least three, each with a part of the hint that it must be given.
+    """
+
+    right: Sequence[object]
+    wrong: Sequence[tuple[object, str]]
