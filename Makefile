@@ -7,10 +7,12 @@ READY := .venv/.ready
 SITE := _build/html
 PDF := _build/where-am-i.pdf
 CHAPTERS := $(wildcard chapters/*.ipynb)
+NOTEBOOKS := $(CHAPTERS) $(wildcard chapters/exercises/*.ipynb)
+STUDENT := _build/student
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help book pdf test lint browser colab serve notebooks gpu bench clean
+.PHONY: help book pdf test lint browser colab serve student notebooks gpu bench clean
 
 help:
 	@echo "make book       execute the chapters and build the site in $(SITE)"
@@ -19,6 +21,7 @@ help:
 	@echo "make colab      an environment with Colab's versions, for the tests of the Colab copies"
 	@echo "make browser    install Chromium, on Debian and Ubuntu"
 	@echo "make serve      open the built site on http://localhost:$(PORT)"
+	@echo "make student    the exercises without their solutions, in $(STUDENT)"
 	@echo "make notebooks  execute the chapters in place and tidy them for a commit"
 	@echo "make gpu        run and record the chapters' GPU sections (needs CUDA)"
 	@echo "make bench      posenc beside its peers and beside the machine's limits"
@@ -55,7 +58,7 @@ lint: $(READY)
 	@echo "==> Lint and format"
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
-	@$(BIN)/python -m _ext.notebooks check $(CHAPTERS)
+	@$(BIN)/python -m _ext.notebooks check $(NOTEBOOKS)
 	@$(BIN)/actionlint
 
 browser:
@@ -74,10 +77,13 @@ serve: $(READY)
 	@echo "==> http://localhost:$(PORT) (Ctrl-C stops)"
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(SITE) $(PORT)
 
+student: $(READY)
+	@$(BIN)/python -m _ext.student $(STUDENT)
+
 notebooks: $(READY)
 	@$(BIN)/ruff check --fix --quiet chapters
 	@$(BIN)/ruff format --quiet chapters
-	@$(BIN)/python -m _ext.notebooks run $(CHAPTERS)
+	@$(BIN)/python -m _ext.notebooks run $(NOTEBOOKS)
 
 gpu: $(READY)
 	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("No CUDA device: the GPU sections stay skipped.")'

@@ -25,6 +25,10 @@ class Wrong(Exception):
         self.hint = hint
 
 
+class TooSlow(Wrong):
+    """It took longer than it may."""
+
+
 class TimeLimit(BaseException):
     """Raised in the student's code; no `except Exception` catches it."""
 
@@ -62,7 +66,7 @@ def call(function: object, arguments: tuple, *, seconds: float = 10.0) -> object
     except (KeyboardInterrupt, Wrong):
         raise
     except TimeLimit:
-        raise Wrong(
+        raise TooSlow(
             f"it did not finish within {seconds:g} seconds", "Is there a loop without an end?"
         ) from None
     except BaseException as error:  # whatever it is, it costs the answer only
@@ -103,7 +107,10 @@ def _limit(seconds: float) -> Iterator[None]:
         yield
         return
 
+    over = []
+
     def stop(number: int, frame: FrameType | None) -> None:
+        over.append(number)
         raise TimeLimit
 
     before = signal.signal(signal.SIGALRM, stop)
@@ -113,6 +120,8 @@ def _limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+    if over:  # and it was caught
+        raise TimeLimit
 
 
 def _same(one: object, other: object) -> bool:

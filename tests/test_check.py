@@ -1,0 +1,310 @@
+"""Checks survive what a student can send, leave the notebook alone, and say what is wrong."""
+
+import math
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import check
+from posenc.check import Case, Comparison, Misconception, Probe, Wrong
+from posenc.check.calls import call
+
+NUMBERS = torch.tensor([1.0, 2.0, 4.0])
+doubled = Comparison(
+    "doubled",
+    lambda x, times: 2.0 * x * times,
+    [Case("once", NUMBERS, 1), Case("three times", NUMBERS, 3)],
+    [
+        Misconception("squared", "Twice is not squared.", lambda x, times: x**2 * times),
+        Misconception("once only", "Do you use the second argument?", lambda x, times: 2 * x),
+        Misconception("impossible", "Never shown.", lambda x, times: 1 / 0),
+    ],
+    seconds=0.3,
+)
+
+
+class Liar(torch.Tensor):
+    """A tensor that claims to be equal to all."""
+
+    def __eq__(self, other):
+        return torch.tensor(True)
+
+    def allclose(self, *_, **__):
+        return True
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise ValueError("not even this")
+
+
+class Callable:
+    def __call__(self, x, times):
+        return 2 * x * times
+
+
+def forever(x, times):
+    while True:
+        pass
+
+
+def deaf(x, times):
+    stop = time.monotonic() + 1.2
+    while time.monotonic() < stop:
+        try:
+            while time.monotonic() < stop:
+                pass
+        except BaseException:
+            pass
+    return 2 * x * times
+
+
+def recursive(x, times):
+    return recursive(x, times)
+
+
+def raising(error):
+    def answer(x, times):
+        raise error
+
+    return answer
+
+
+def in_place(x, times):
+    return x.mul_(2 * times)
+
+
+def flipping(x, times, calls=[]):  # noqa: B006  # keeps its calls, as a student's global list would
+    calls.append(1)
+    return 2 * x * times + len(calls) // 3
+
+
+def one_line(verdict):
+    return str(verdict).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "not answered yet"),
+        (..., "not answered yet"),
+        (lambda x, times: None, "not answered yet"),
+        (lambda x, times: ..., "not answered yet"),
+        (3, "it must be a function, got an int"),
+        (NUMBERS, "it must be a function, got a Tensor"),
+        ("doubled", "it must be a function, got a str"),
+        (lambda x: x, "it raised TypeError"),
+        (lambda x, times: 1 / 0, "it raised ZeroDivisionError: division by zero (its line 1)"),
+        (lambda x, times: missing, "it raised NameError: name 'missing' is not defined"),  # noqa: F821
+        (raising(Unprintable()), "it raised Unprintable: (no message)"),
+        (raising(SystemExit(0)), "it raised SystemExit: 0"),
+        (raising(GeneratorExit()), "it raised GeneratorExit"),
+        (raising(MemoryError()), "it raised MemoryError"),
+        (lambda x, times: sys.exit("bye"), "it raised SystemExit: bye"),
+        (recursive, "it raised RecursionError"),
+        (forever, "it did not finish within 0.3 seconds"),
+        (deaf, "it did not finish within 0.3 seconds"),
+        (lambda x, times: "6", "it must return real numbers"),
+        (lambda x, times: {"a": 1}, "it must return real numbers"),
+        (lambda x, times: (i for i in range(3)), "got a generator"),
+        (lambda x, times: lambda: 3, "got a function"),
+        (lambda x, times: 2j * x, "it must return real numbers"),
+        (lambda x, times: [[1.0], [2.0, 3.0]], "it must return real numbers, as a tensor"),
+        (lambda x, times: [None, 1, 2], "it must return real numbers"),
+        (in_place, "it changes what it is given"),
+    ],
+)
+def test_whatever_is_sent_becomes_a_verdict(answer, said):
+    verdict = doubled(answer)
+    assert not verdict.passed
+    assert said in one_line(verdict)
+    assert repr(verdict) == str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "hint"),
+    [
+        (lambda x, times: x[:2], "its result has the shape [2], not [3]", ""),
+        (lambda x, times: 2, "its result has the shape [], not [3]", ""),
+        (lambda x, times: [], "its result has the shape [0], not [3]", ""),
+        (lambda x, times: x * math.nan, "it gives nan at [0], not 2", "NaN"),
+        (lambda x, times: x / 0, "it gives inf at [0], not 2", ""),
+        (lambda x, times: -2 * x * times, "it gives -2 at [0], not 2", "wrong sign"),
+        (lambda x, times: x * times, "it gives 1 at [0], not 2", "0.5 times the right one"),
+        (lambda x, times: x**2 * times, "it gives 1 at [0], not 2", "Twice is not squared."),
+        (lambda x, times: 2 * x, "it gives 2 at [0], not 6", "Do you use the second argument?"),
+        (lambda x, times: Liar([0.0, 0.0, 0.0]), "it gives 0 at [0], not 2", ""),
+        (lambda x, times: torch.zeros(3, dtype=torch.bool), "it gives 0 at [0], not 2", ""),
+    ],
+)
+def test_wrong_numbers_are_shown_beside_the_right_ones(answer, said, hint):
+    verdict = doubled(answer)
+    assert not verdict.passed
+    assert said in str(verdict)
+    assert (hint in verdict.hint) if hint else not verdict.hint
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda x, times: 2 * x * times,
+        lambda x, times: (2 * x * times).double().requires_grad_(),
+        lambda x, times: 2 * x.numpy() * times,
+        lambda x, times: [2 * value * times for value in x.tolist()],
+        lambda x, times: tuple(2 * value * times for value in x),
+        lambda x, times: (2 * x * times).int(),
+        lambda x, times: np.asarray(2 * x * times, dtype=object),
+        lambda x, times: print("so", "much") or 2 * x * times,
+        Callable(),
+        torch.nn.Bilinear(1, 1, 1).eval() and (lambda x, times: x.clone().mul_(2 * times)),
+    ],
+)
+def test_right_answers_come_in_many_forms(answer, capsys):
+    verdict = doubled(answer)
+    assert verdict.passed, verdict
+    assert not verdict.hint
+    assert capsys.readouterr().out == ""
+    verdict.require()
+
+
+def test_infinity_is_equal_to_nothing_else():
+    masked = Comparison(
+        "masked", lambda: torch.tensor([0.0, -math.inf, math.nan]), [Case("the only one")]
+    )
+    assert masked(lambda: [0.0, -math.inf, math.nan]).passed
+    for wrong in ([0.0, -1e9, math.nan], [0.0, math.inf, math.nan], [-math.inf, -math.inf, 0.0]):
+        assert not masked(lambda wrong=wrong: wrong).passed
+
+
+def test_an_endless_loop_is_waited_for_once():
+    start = time.monotonic()
+    verdict = doubled(forever)
+    assert time.monotonic() - start < 0.55
+    assert [part.passed for part in verdict.parts] == [False, False]
+
+
+def test_a_verdict_names_each_case():
+    assert str(doubled(lambda x, times: 2 * x)) == (
+        "doubled: wrong, in 1 of 2 cases\n"
+        "  yes  once\n"
+        "  NO   three times\n"
+        "       it gives 2 at [0], not 6\n"
+        "  Hint: Do you use the second argument?"
+    )
+    assert str(doubled(Callable())) == "doubled: right\n  yes  once\n  yes  three times"
+
+
+def test_require_raises_the_whole_verdict():
+    with pytest.raises(AssertionError, match=r"wrong, in 1 of 2 cases[\s\S]*second argument"):
+        doubled(lambda x, times: 2 * x).require()
+
+
+def test_other_cases_replace_the_visible_ones():
+    fitted = {1: 2.0, 3: 6.0}
+    assert doubled(lambda x, times: fitted[times] * x).passed
+    verdict = doubled(lambda x, times: fitted[times] * x, cases=[Case("five times", NUMBERS, 5)])
+    assert one_line(verdict) == "doubled: it raised KeyError: 5 (its line 1)"
+
+
+def test_an_answer_that_changes_from_call_to_call_is_no_function():
+    verdict = doubled(flipping)
+    assert verdict.misconception == "not a function"
+    assert "the same call, made again, gives another result" in str(verdict)
+    noisy = doubled(lambda x, times: 2 * x * times + 1e-2 * torch.rand(3))
+    assert not noisy.passed
+
+
+def test_an_answer_may_use_what_earlier_cells_defined():
+    earlier = {"factor": 2}
+    assert doubled(lambda x, times: earlier["factor"] * x * times).passed
+
+
+def test_a_check_leaves_the_notebook_as_it_was():
+    def meddling(x, times):
+        torch.set_default_dtype(torch.float64)
+        torch.manual_seed(7)
+        torch.set_grad_enabled(False)
+        print("noise", file=sys.stderr)
+        return 2 * x * times
+
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    stdout = sys.stdout
+    assert doubled(meddling).passed
+    assert sys.stdout is stdout
+    assert torch.get_default_dtype() == torch.float32
+    assert torch.is_grad_enabled()
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_the_cases_stay_as_they_were():
+    doubled(in_place)
+    assert torch.equal(doubled.cases[0].arguments[0], torch.tensor([1.0, 2.0, 4.0]))
+
+
+def test_interrupting_a_check_interrupts_it():
+    with pytest.raises(KeyboardInterrupt):
+        doubled(raising(KeyboardInterrupt()))
+
+
+def test_outside_the_main_thread_there_is_no_limit_but_an_answer():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(doubled(Callable())))
+    thread.start()
+    thread.join()
+    assert found[0].passed
+
+
+def test_the_limit_is_over_with_the_call():
+    call(lambda: 1, (), seconds=0.05)
+    time.sleep(0.15)
+
+
+def test_a_probe_tries_its_parts_one_by_one():
+    def small(answer):
+        if answer(1) > 3:
+            raise Wrong("it is large", "Smaller.")
+
+    probe = Probe("size", {"is small": small, "is finite": lambda answer: answer(1) + 0}, seconds=1)
+    assert probe(lambda x: x).passed
+    assert str(probe(lambda x: 9)) == (
+        "size: wrong, in 1 of 2 cases\n"
+        "  NO   is small\n"
+        "       it is large\n"
+        "  yes  is finite\n"
+        "  Hint: Smaller."
+    )
+    assert str(probe(None)) == "size: not answered yet"
+    assert "it raised KeyError: 1" in str(probe(lambda x: {}[x]))
+    assert "did not finish within 1 seconds" in str(probe(lambda x: forever(x, x)))
+
+
+@pytest.mark.parametrize("name", sorted(set(check.__all__)))
+def test_every_question_survives_the_worst(name):
+    question = getattr(check, name)
+    if not isinstance(question, Comparison | Probe):
+        return
+    for answer in (None, 3, "x", lambda *_: None, raising(SystemExit()), lambda *_: NUMBERS):
+        verdict = question(answer)
+        assert not verdict.passed
+        assert str(verdict).startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [q for q in map(check.__dict__.get, check.__all__) if isinstance(q, Comparison)],
+    ids=lambda question: question.name,
+)
+def test_a_misconception_is_recognised_by_its_own_results(question):
+    assert question(question.reference).passed
+    hints = [known.hint for known in question.misconceptions]
+    assert len(set(hints)) == len(hints) >= 3
+    for known in question.misconceptions:
+        verdict = question(known.wrong)
+        assert not verdict.passed
+        assert verdict.misconception == known.name
