@@ -24,7 +24,7 @@ from nbclient.exceptions import CellExecutionError
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
-from _ext import colab, repository
+from _ext import colab, repository, student
 from _ext.colab_markdown import Markdown
 from _ext.predict import VERDICTS
 
@@ -482,6 +482,8 @@ def site(tmp_path_factory):
         address = f"http://127.0.0.1:{server.server_port}/"
         if DRAFTS.exists():
             colab.publish(DRAFTS, address, folder)
+            (wheel,) = (folder / "wheels").glob("*.whl")
+            student.write(folder / "student", f"{address}wheels/{wheel.name}")
         yield address, folder
         server.shutdown()
 
@@ -550,6 +552,28 @@ def test_a_copy_runs_in_colab_and_changes_nothing_there(name, draft, site, machi
     for old, new in zip(stored[2:], copy.cells[2:-1], strict=True):
         if old.cell_type == "code":
             compare(old, new)
+
+
+@pytest.mark.parametrize("name", [path.stem for path in student.masters()])
+def test_an_exercise_runs_in_colab_and_can_be_solved_there(name, site, machine, tmp_path):
+    if not DRAFTS.exists():
+        missing(f"no copies in {DRAFTS}; type: make book")
+    copy = nbformat.read(site[1] / "student" / f"{name}.ipynb", as_version=4)
+    solved = nbformat.read(student.EXERCISES / f"{name}.ipynb", as_version=4)
+    for inside, _, cell in student.blocks(solved):
+        if "TESTS" not in inside and cell.cell_type == "code":
+            copy.cells.append(nbformat.v4.new_code_cell(cell.source))
+    before = packages(machine)
+    run(copy, tmp_path)
+    after = packages(machine)
+    assert {package: after.get(package) for package in before} == before
+    assert set(after) - set(before) == {"posenc", "jaxtyping", "wadler-lindig"}
+    verdicts = [text for cell in code_cells(copy) for text in plain(cell) if text]
+    for question in student.exercises(solved):
+        if not question.written:
+            first, second = (text for text in verdicts if text.startswith(f"{question.name}: "))
+            assert "not answered yet" in first or "wrong" in first
+            assert second.startswith(f"{question.name}: right")
 
 
 def compare(stored, ran):

@@ -1,0 +1,244 @@
+"""Students get the questions and the checks, and not a line of a solution, anywhere."""
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+from browser import SITE, lacking
+from bs4 import BeautifulSoup
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+
+from _ext import colab, student
+
+MASTERS = {path.stem: nbformat.read(path, as_version=4) for path in student.masters()}
+EACH = pytest.mark.parametrize("name", MASTERS)
+
+
+def master(*cells):
+    """A notebook: text that begins with # BEGIN or # END is raw, a tuple is text, else code."""
+    made = []
+    for cell in cells:
+        if isinstance(cell, tuple):
+            made.append(new_markdown_cell(*cell))
+        else:
+            raw = re.match("# (BEGIN|END)", cell)
+            made.append((new_raw_cell if raw else new_code_cell)(cell))
+    return new_notebook(cells=made)
+
+
+QUESTION = "# BEGIN QUESTION\nname: double\npoints: 2"
+TITLE = ("## 1.1 Double\n\n*Warm-up · 5 minutes · 2 points · teaches doubling*\n\nDouble it.",)
+SOLUTION = (
+    "def double(x):\n    # BEGIN SOLUTION\n    return x + x\n    # END SOLUTION\n\n"
+    "half = double  # kept"
+)
+
+
+def small(*cells):
+    return master(("# Title",), QUESTION, TITLE, *cells, "# END QUESTION")
+
+
+def test_the_solution_becomes_dots():
+    cells = student.student(small("# BEGIN SOLUTION", SOLUTION, "# END SOLUTION")).cells
+    assert [cell.cell_type for cell in cells] == ["markdown", "markdown", "markdown", "code"]
+    assert cells[-1].source == "def double(x):\n    ...\n\nhalf = double  # kept"
+
+
+def test_code_to_be_mended_stands_where_the_solution_was():
+    source = (
+        "def double(x):\n    # BEGIN SOLUTION NO PROMPT\n    return x + x\n    # END SOLUTION\n"
+        '    """ # BEGIN PROMPT\n    return x * x\n    """  # END PROMPT'
+    )
+    left, lines = student.cut(source)
+    assert left == "def double(x):\n    return x * x"
+    assert lines == ["return x + x"]
+
+
+def test_tests_and_written_solutions_are_left_out():
+    made = small(
+        *("# BEGIN PROMPT", ("Write here.",), "# END PROMPT"),
+        *("# BEGIN SOLUTION", ("Because 2 = 1 + 1.",), "# END SOLUTION"),
+        *("# BEGIN TESTS", "def test_double(double):\n    assert double(7) == 14", "# END TESTS"),
+    )
+    text = json.dumps(student.student(made))
+    assert "Write here." in text
+    assert "Because" not in text
+    assert "double(7)" not in text
+    assert {"Because 2 = 1 + 1.", "assert double(7) == 14"} <= set(student.solution_lines(made))
+
+
+def test_outputs_and_metadata_are_left_out():
+    made = small("# BEGIN SOLUTION", SOLUTION, "# END SOLUTION")
+    code = made.cells[-3]
+    code.outputs = [nbformat.v4.new_output("stream", text="secret")]
+    code.execution_count = 3
+    code.metadata["tags"] = ["secret"]
+    made.cells[2].attachments = {"secret.png": {"image/png": "AAAA"}}
+    made.metadata["grader"] = "secret"
+    assert "secret" not in json.dumps(student.student(made))
+    assert student.student(made).cells[-1].execution_count is None
+
+
+def test_a_copy_for_colab_installs_the_package_once():
+    made = small("# BEGIN SOLUTION", SOLUTION, "# END SOLUTION")
+    assert "pip" not in json.dumps(student.student(made))
+    (cell,) = (c for c in student.student(made, "https://x/posenc.whl").cells if "pip" in c.source)
+    assert cell.source.count("https://x/posenc.whl") == 1
+
+
+def test_a_question_says_what_a_reader_should_know():
+    (question,) = student.exercises(small("# BEGIN SOLUTION", SOLUTION, "# END SOLUTION"))
+    assert question == student.Exercise(
+        "double", "1.1 Double", "Warm-up", 5, 2, "doubling", written=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (master("# BEGIN QUESTION"), "blocks must be closed, QUESTION is not"),
+        (master("# BEGIN QUESTION", "# BEGIN TESTS", "# END QUESTION"), "closed in order"),
+        (master("# END TESTS"), "closed in order"),
+        (small("# BEGIN SOLUTION", "# open\n# BEGIN SOLUTION\n1", "# END SOLUTION"), "must end"),
+        (master(QUESTION, ("## 1.1 Double\n\nDouble it.",), "# END QUESTION"), "must state"),
+        (master(QUESTION.replace("2", "3"), TITLE, "# END QUESTION"), "must state"),
+    ],
+)
+def test_a_mistake_in_a_master_is_named(made, message):
+    def both():
+        return student.exercises(made), student.student(made)
+
+    with pytest.raises(ValueError, match=message):
+        both()
+
+
+@EACH
+def test_an_unanswered_notebook_runs_to_its_end(name):
+    notebook = student.student(MASTERS[name])
+    NotebookClient(notebook, timeout=120).execute()
+    said = [
+        "".join(o.get("text", "") + o.get("data", {}).get("text/plain", "") for o in cell.outputs)
+        for cell in notebook.cells
+        if cell.cell_type == "code" and "check." in cell.source
+    ]
+    questions = [q for q in student.exercises(MASTERS[name]) if not q.written]
+    assert len(said) == len(questions)
+    for text, question in zip(said, questions, strict=True):
+        given = "mended" in question.name  # code that is there, and wrong
+        assert ("wrong" if given else "not answered yet") in text
+
+
+@EACH
+def test_questions_are_numbered_by_their_chapter(name):
+    titles = [question.title for question in student.exercises(MASTERS[name])]
+    assert [title.partition(" ")[0] for title in titles] == [
+        f"{int(name[:2])}.{number}" for number in range(1, len(titles) + 1)
+    ]
+
+
+# What is distributed
+
+
+def squeezed(text):
+    return re.sub(r"\s+", "", text)
+
+
+def texts(path):
+    """What a reader of a distributed file can read, archives and notebooks opened."""
+    if path.suffix in (".whl", ".zip"):
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                yield archive.read(name).decode(errors="replace")
+    elif path.suffix == ".html":
+        text = path.read_text(errors="replace")
+        yield text
+        yield BeautifulSoup(text, "html.parser").get_text()
+    elif path.suffix == ".ipynb":
+        text = path.read_text()
+        yield text
+        for cell in json.loads(text)["cells"]:
+            yield "".join(cell["source"])
+    elif path.suffix not in (".woff2", ".woff", ".ttf", ".png", ".webp", ".svg"):
+        yield path.read_text(errors="replace")
+
+
+def telling(line):
+    """Whether a line would give something away: imports and brackets would not."""
+    return len(line) >= 16 and not line.startswith(("import ", "from ", "plt."))
+
+
+def leaks(folder, lines):
+    wanted = {squeezed(line): line for line in lines}
+    found = []
+    for path in sorted(folder.rglob("*")):
+        for text in texts(path) if path.is_file() else ():
+            inside = squeezed(text)
+            found += [f"{path.name}: {line}" for key, line in wanted.items() if key in inside]
+    return found
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return {
+        line for made in MASTERS.values() for line in student.solution_lines(made) if telling(line)
+    }
+
+
+@pytest.fixture(scope="module")
+def distributed(tmp_path_factory):
+    """The site, and what a publication adds to it: wheel, Colab copies, student notebooks."""
+    folder = tmp_path_factory.mktemp("distributed")
+    if not (SITE / "index.html").exists():
+        lacking(f"No site in {SITE}; type: make book")
+    (folder / "site").symlink_to(SITE)
+    colab.publish(SITE.parent / colab.DRAFTS, "https://site.invalid/", folder)
+    student.write(folder / "student", "https://site.invalid/wheels/posenc.whl")
+    return folder
+
+
+def test_no_line_of_a_solution_is_distributed(distributed, lines):
+    assert len(lines) > 100
+    assert not leaks(distributed, lines)
+    assert not leaks(SITE, lines)
+
+
+@pytest.mark.parametrize("kind", ["html", "ipynb", "js", "whl"])
+def test_a_leak_is_found(tmp_path, lines, kind):
+    line = max(lines, key=len)
+    path = tmp_path / f"leak.{kind}"
+    if kind == "html":
+        spans = "".join(f"<span>{c}</span>" for c in line.replace("&", "&amp;"))
+        path.write_text(spans.replace("<span><</span>", "<span>&lt;</span>"))
+    elif kind == "ipynb":
+        nbformat.write(new_notebook(cells=[new_code_cell(f"    {line}")]), path)
+    elif kind == "whl":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("posenc/check/solutions.py", line)
+    else:
+        path.write_text(line)
+    assert leaks(tmp_path, lines)
+
+
+def test_the_site_serves_the_student_notebooks():
+    if not (SITE / "index.html").exists():
+        lacking(f"No site in {SITE}; type: make book")
+    assert sorted(path.stem for path in Path(SITE, "student").glob("*")) == sorted(MASTERS)
+    for name, made in MASTERS.items():
+        served = nbformat.read(SITE / "student" / f"{name}.ipynb", as_version=4)
+        sources = [cell.source for cell in served.cells if "pip install" not in cell.source]
+        assert sources == [cell.source for cell in student.student(made).cells]
+
+
+def test_the_page_of_exercises_lists_every_question():
+    page = SITE / "chapters" / "exercises.html"
+    if not page.exists():
+        lacking(f"No site in {SITE}; type: make book")
+    text = BeautifulSoup(page.read_text(), "html.parser").select_one("article").get_text()
+    for made in MASTERS.values():
+        for question in student.exercises(made):
+            assert question.title in text
+            assert question.teaches.replace("$", "") in text.replace("\\(", "").replace("\\)", "")
