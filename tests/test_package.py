@@ -28,6 +28,7 @@ COLAB = {
     "pillow": "11.3.0",
     "tqdm": "4.67.3",
     "joblib": "1.5.3",
+    "filelock": "3.32.3",
 }
 COLAB_PYTHON = "3.13"
 

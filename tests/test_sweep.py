@@ -245,11 +245,52 @@ def test_each_run_is_executed_once(tmp_path, executed):
     assert keys(path) == [run.key for run in runs + more]
 
 
-def test_a_run_that_fails_leaves_those_before_it_on_disk(tmp_path):
+def test_a_run_that_fails_leaves_those_before_it_on_disk(tmp_path, executed, monkeypatch):
+    def fails(run, *, command=""):
+        if run.seed == 2:
+            raise ArithmeticError("it failed")
+        return replace(made(), run=run)
+
+    monkeypatch.setattr(sweep, "execute", fails)
     path = tmp_path / "cpu.jsonl"
-    with pytest.raises(ValueError, match="seed must be from 0 to 9999, got -1"):
-        sweep.sweep([run(seed=0), run(seed=1), run(seed=-1), run(seed=2)], path, jobs=1)
+    with pytest.raises(ArithmeticError, match="it failed"):
+        sweep.sweep([run(seed=seed) for seed in range(4)], path, jobs=1)
     assert keys(path) == [run(seed=0).key, run(seed=1).key]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"seed": -1}, "seed must be from 0 to 9999, got -1"),
+        ({"steps": 0}, "steps must be positive, got 0"),
+        ({"rate": 0.0}, "rate must be positive, got 0"),
+        ({"size": {"dim": 20}}, "dim must be a multiple of 2 num_heads = 8, got 20"),
+        ({"size": {"num_layers": 0}}, "num_layers must be positive, got 0"),
+        ({"task": "sort"}, "task must be one of"),
+    ],
+)
+def test_nothing_is_run_if_one_run_cannot_be(tmp_path, executed, wrong, message):
+    path = tmp_path / "cpu.jsonl"
+    with pytest.raises(ValueError, match=message):
+        sweep.sweep([run(), run(**wrong)], path, jobs=1)
+    assert not executed
+    assert not path.exists()
+
+
+def test_two_sweeps_do_not_write_to_one_file(tmp_path, executed, monkeypatch):
+    path = tmp_path / "cpu.jsonl"
+    code = (
+        "import sys, time; from filelock import FileLock\n"
+        "with FileLock(sys.argv[1]): print('held', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code, str(path.with_suffix(".lock"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(OSError, match=r"another sweep writes to .*cpu\.jsonl"):
+            sweep.sweep([run()], path, jobs=1)
+        other.kill()
+    assert not executed
+    assert sweep.sweep([run()], path, jobs=1) == 1  # the lock of a killed sweep is gone with it
 
 
 def test_a_sweep_says_which_lines_are_no_records_and_runs_them_again(tmp_path, executed):
@@ -437,7 +478,6 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(blocked
 
 
 def test_a_disk_that_fills_up_is_said_in_the_last_line(results, capsys, executed, monkeypatch):
-    monkeypatch.setattr(sweep, "_require_writable", lambda path: None)
     fill(monkeypatch, 20, True)
     arguments = ["sweep", "--quick", "--jobs", "1", "--results", str(results)]
     assert main(arguments) == 1

@@ -1,9 +1,10 @@
 """Train many models, and tell what came of it.
 
-    python -m posenc.lab sweep --quick                    4 methods, 1 seed, a few minutes
-    python -m posenc.lab sweep --tasks text --seeds 0 1 2
-    python -m posenc.lab sweep --scheduler tcp://host:8786
-    python -m posenc.lab report
+    python -m posenc.lab sweep --results mine --quick     4 methods, 1 seed, a few minutes
+    python -m posenc.lab sweep --results mine --tasks text --seeds 0 1 2
+    python -m posenc.lab sweep --results mine --scheduler tcp://host:8786
+    python -m posenc.lab report                           what comes with the package
+    python -m posenc.lab report --results mine
 
 A sweep that was stopped goes on when the same command is given again.
 """
@@ -52,8 +53,8 @@ def main(arguments: list[str]) -> int:
     sweeper.add_argument("--jobs", type=_positive, help="processes; one a core by default")
     sweeper.add_argument("--scheduler", help="address of a Dask scheduler")
     reporter = parsers.add_parser("report", help="what is on record, as tables")
-    for some in (sweeper, reporter):
-        some.add_argument("--results", type=Path, default=records.SHIPPED, metavar="FOLDER")
+    sweeper.add_argument("--results", type=Path, required=True, metavar="FOLDER")
+    reporter.add_argument("--results", type=Path, default=records.SHIPPED, metavar="FOLDER")
     options = parser.parse_args(arguments)
     try:
         return _sweep(options, arguments) if options.action == "sweep" else _report(options)

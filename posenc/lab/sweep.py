@@ -13,10 +13,11 @@ import torch
 from tqdm import tqdm
 
 from posenc.lab import records
+from posenc.lab.methods import Config
 from posenc.lab.records import Record, Run
 from posenc.lab.tasks import TASKS
 from posenc.lab.timing import commit, device_name
-from posenc.lab.training import Recipe, evaluate, named, train
+from posenc.lab.training import Recipe, evaluate, named, require_seed, train
 
 MULTIPLES = (1, 2, 4, 8, 16)  # of the training length, to test at
 _PATIENCE = 10  # seconds in which a scheduler must answer
@@ -95,18 +96,21 @@ def sweep(
         How many runs were executed.
 
     Raises:
-        OSError: if the file cannot be written, or the scheduler does not answer.
-        ValueError: as in `train`.
+        OSError: if the file cannot be written, another sweep writes to it, or the scheduler does
+            not answer.
+        ValueError: if a run's seed, sizes or recipe are out of range; nothing is run then.
     """
     from joblib import Parallel, delayed
 
-    known, problems = records.read(path)
-    for problem in problems:
-        warnings.warn(problem, stacklevel=2)
-    done = {record.run.key for record in known}
-    todo = list({run.key: run for run in runs if run.key not in done}.values())
-    _require_writable(path)
-    with _workers(scheduler):
+    todo = list({run.key: run for run in runs}.values())
+    for run in todo:
+        _require_valid(run)
+    with _alone(path), _workers(scheduler):
+        known, problems = records.read(path)
+        for problem in problems:
+            warnings.warn(problem, stacklevel=2)
+        done = {record.run.key for record in known}
+        todo = [run for run in todo if run.key not in done]
         parallel = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered")
         finished = parallel(delayed(execute)(run, command=command) for run in todo)
         bar = tqdm(finished, total=len(todo), desc="runs", unit="run")
@@ -148,10 +152,26 @@ def grid(
     ]
 
 
-def _require_writable(path: Path) -> None:
+def _require_valid(run: Run) -> None:
+    require_seed(run.seed)
+    Recipe(run.steps, run.batch, run.rate)
+    task = named("task", run.task, TASKS)
+    Config(task.vocabulary, task.causal, run.train_length, **run.size)
+
+
+@contextlib.contextmanager
+def _alone(path: Path):
+    """Hold a lock beside the file, which must be writable; the system drops it with the process."""
+    from filelock import FileLock, Timeout
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab"):
         pass
+    try:
+        with FileLock(path.with_suffix(".lock"), blocking=False):
+            yield
+    except Timeout:
+        raise OSError(f"another sweep writes to {path}") from None
 
 
 @contextlib.contextmanager

@@ -91,8 +91,7 @@ def train(
         False
     """
     task = named("task", task, TASKS)
-    if not 0 <= seed < _TEST_SEED:
-        raise ValueError(f"seed must be from 0 to {_TEST_SEED - 1}, got {seed}")
+    require_seed(seed)
     require_choice("device", device, ("cpu", "cuda"))
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device must be there, got {device!r} without CUDA")
@@ -200,6 +199,12 @@ def _precision(device: str) -> contextlib.AbstractContextManager:
     if device == "cpu":
         return contextlib.nullcontext()
     return torch.autocast("cuda", dtype=torch.bfloat16)
+
+
+def require_seed(seed: int) -> None:
+    """Raise a ValueError if a seed is not one for training."""
+    if not 0 <= seed < _TEST_SEED:
+        raise ValueError(f"seed must be from 0 to {_TEST_SEED - 1}, got {seed}")
 
 
 def named(kind: str, name: object, known: dict[str, object]) -> object:
