@@ -17,7 +17,9 @@ A check never raises, whatever the answer is or does. One module a chapter; `que
 answers are called and compared.
 """
 
+from posenc.check.chapter_1 import orders_alike, positions_from_outputs, shuffled_weights
 from posenc.check.chapter_2 import dot_product, mended_sinusoidal, moved, sinusoidal
+from posenc.check.chapter_3 import affordable_positions, position_ids, stretched_table
 from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict, Wrong
 
 __all__ = [
@@ -27,8 +29,14 @@ __all__ = [
     "Probe",
     "Verdict",
     "Wrong",
+    "affordable_positions",
     "dot_product",
     "mended_sinusoidal",
     "moved",
+    "orders_alike",
+    "position_ids",
+    "positions_from_outputs",
+    "shuffled_weights",
     "sinusoidal",
+    "stretched_table",
 ]

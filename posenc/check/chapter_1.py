@@ -1,0 +1,295 @@
+"""Questions of chapter 1: the position problem."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from posenc.attention import attention, causal_mask
+from posenc.check.question import Case, Comparison, Misconception
+
+
+def _weights(num_words: int) -> Tensor:
+    """Attention weights between random words, the same at every call."""
+    source = torch.Generator().manual_seed(num_words)
+    q, k = torch.randn(2, num_words, 8, generator=source, dtype=torch.float64)
+    return attention(q, k, k)[1]
+
+
+def _shuffled(weights: Tensor, order: Tensor) -> Tensor:
+    return weights[order][:, order]
+
+
+shuffled_weights = Comparison(
+    "shuffled_weights",
+    _shuffled,
+    [
+        Case("four words", _weights(4), torch.tensor([2, 0, 3, 1])),
+        Case("the same order", _weights(3), torch.arange(3)),
+        Case("back to front", _weights(3), torch.tensor([2, 1, 0])),
+        Case("the last word moved to the front", _weights(5), torch.tensor([4, 0, 1, 2, 3])),
+    ],
+    [
+        Misconception(
+            "unchanged",
+            "You return the weights as they were. The new first row belongs to another word.",
+            lambda weights, order: weights,
+        ),
+        Misconception(
+            "only the diagonal",
+            "Two lists of indices side by side pick single entries, one a pair; you need a "
+            "whole matrix.",
+            lambda weights, order: weights[order, order],
+        ),
+        Misconception(
+            "rows only",
+            "The queries are in their new places, the keys are not.",
+            lambda weights, order: weights[order],
+        ),
+        Misconception(
+            "columns only",
+            "The keys are in their new places, the queries are not.",
+            lambda weights, order: weights[:, order],
+        ),
+        Misconception(
+            "inverse permutation",
+            "This undoes the order. Word 0 of the new sentence was word order[0] of the old one.",
+            lambda weights, order: _shuffled(weights, order.argsort()),
+        ),
+        Misconception(
+            "not transposed",
+            "Rows follow the order, columns the inverse of it. One P in the chapter's formula "
+            "is transposed.",
+            lambda weights, order: weights[order][:, order.argsort()],
+        ),
+        Misconception(
+            "rows twice",
+            "The rows are put in order twice, the columns never.",
+            lambda weights, order: weights[order][order],
+        ),
+        Misconception(
+            "softmax again",
+            "Your rows are flatter than the old ones. Weights have been through a softmax already.",
+            lambda weights, order: _shuffled(weights, order).softmax(dim=-1),
+        ),
+        Misconception(
+            "queries and keys exchanged",
+            "Do your rows still sum to 1? A row is a query, before and after.",
+            lambda weights, order: _shuffled(weights, order).T,
+        ),
+    ],
+)
+
+
+def _orders(counts: Sequence[int]) -> int:
+    """Orders of a bag that holds its words so many times."""
+    return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts))
+
+
+def _counts(words: Sequence[str]) -> list[int]:
+    return list(Counter(words).values())
+
+
+def _sentences(*sentences: str) -> list[Case]:
+    return [Case(sentence, sentence.split()) for sentence in sentences]
+
+
+orders_alike = Comparison(
+    "orders_alike",
+    lambda words: _orders(_counts(words)),
+    _sentences(
+        "dog bites man",
+        "the cat sat on the mat",
+        "no no no yes",
+        "dog dog cat cat",
+        "The cat saw the dog",
+        "well well well well",
+    ),
+    [
+        Misconception(
+            "all permutations",
+            "Exchange two words that are the same: is that another sentence?",
+            lambda words: math.factorial(len(words)),
+        ),
+        Misconception(
+            "the given one left out",
+            "One too few each time. The order that you were given counts as well.",
+            lambda words: _orders(_counts(words)) - 1,
+        ),
+        Misconception(
+            "a set, not a bag",
+            "You arrange each word once. A word that occurs twice has two places to fill.",
+            lambda words: math.factorial(len(set(words))),
+        ),
+        Misconception(
+            "counts, not their factorials",
+            "Right as long as no word occurs three times. In how many ways can three equal "
+            "words change places?",
+            lambda words: math.factorial(len(words)) // math.prod(_counts(words)),
+        ),
+        Misconception(
+            "one repeated word only",
+            "Right as long as a single word is repeated. What if there are two such words?",
+            lambda words: math.factorial(len(words)) // math.factorial(max(_counts(words))),
+        ),
+        Misconception(
+            "repetitions taken together",
+            "You divide by the repetitions of all words taken together. Only equal words can "
+            "change places unseen, so look at one word after the other.",
+            lambda words: (
+                math.factorial(len(words)) // math.factorial(len(words) - len(set(words)))
+            ),
+        ),
+        Misconception(
+            "powers of two",
+            "Words that occur twice are right. How often do you count the same order if a word "
+            "occurs three times?",
+            lambda words: math.factorial(len(words)) // 2 ** sum(n > 1 for n in _counts(words)),
+        ),
+        Misconception(
+            "divided by a sum",
+            "You divide by a sum over the words. Are the exchanges of one word made instead of "
+            "those of another, or as well?",
+            lambda words: math.factorial(len(words)) // sum(map(math.factorial, _counts(words))),
+        ),
+        Misconception(
+            "divided by the number of words",
+            "You divide by the number of words. Dividing is for exchanges that nobody sees; among "
+            "three different words there are none.",
+            lambda words: math.factorial(len(words) - 1),
+        ),
+        Misconception(
+            "capitals ignored",
+            "Two words that differ in a capital letter have different embeddings.",
+            lambda words: _orders(_counts([word.lower() for word in words])),
+        ),
+        Misconception(
+            "with replacement",
+            "You let each place take any word. A word that has been placed is used up.",
+            lambda words: len(set(words)) ** len(words),
+        ),
+        Misconception(
+            "any number for each place",
+            "Each place may not take all of the words. A word that has been placed is gone.",
+            lambda words: len(words) ** len(words),
+        ),
+        Misconception(
+            "subsets",
+            "This counts the ways to leave words out. Every order uses all the words.",
+            lambda words: 2 ** len(words),
+        ),
+    ],
+)
+
+
+def _outputs(positions: Sequence[int], first: float, other: float) -> Tensor:
+    """What words at these positions hear if all scores are equal, under a causal mask."""
+    queries, keys = torch.tensor(positions), torch.arange(max(positions) + 1)
+    values = torch.full((len(keys), 1), other, dtype=torch.float64)
+    values[0] = first
+    q, k = (torch.zeros(len(x), 1, dtype=torch.float64) for x in (queries, keys))
+    return attention(q, k, values, mask=causal_mask(queries, keys))[0][:, 0]
+
+
+def _share(outputs: Tensor, first: float, other: float) -> Tensor:
+    """How much of its attention each word gives to the first."""
+    return (outputs - other) / (first - other)
+
+
+def _positions(outputs: Tensor, first: float, other: float) -> Tensor:
+    return 1 / _share(outputs, first, other) - 1
+
+
+def _ranks(outputs: Tensor, first: float, other: float) -> Tensor:
+    return _share(outputs, first, other).argsort(descending=True).argsort()
+
+
+def _heard(label: str, positions: Sequence[int], first: float, other: float) -> Case:
+    return Case(label, _outputs(positions, first, other), first, other)
+
+
+positions_from_outputs = Comparison(
+    "positions_from_outputs",
+    _positions,
+    [
+        _heard("values 1 and 0", (0, 1, 2, 3), 1.0, 0.0),
+        _heard("words in any order", (7, 2, 0, 12), 1.0, 0.0),
+        _heard("values 3 and 0", (2, 5, 1), 3.0, 0.0),
+        _heard("values 1 and 5", (4, 1, 9), 1.0, 5.0),
+        _heard("values -2 and 0.5, far away", (300, 20), -2.0, 0.5),
+    ],
+    [
+        Misconception(
+            "counted from 1",
+            "One too many. The first word sees one word, itself, and its position is 0.",
+            lambda outputs, first, other: _positions(outputs, first, other) + 1,
+        ),
+        Misconception(
+            "both values ignored",
+            "Right for the values 1 and 0 only. What share of the attention makes that output?",
+            lambda outputs, first, other: 1 / outputs - 1,
+        ),
+        Misconception(
+            "other ignored",
+            "Right if the other words are silent. What do they add to an output?",
+            lambda outputs, first, other: first / outputs - 1,
+        ),
+        Misconception(
+            "share, not position",
+            "This is the share of attention that goes to the first word. Among how many words "
+            "is the attention shared?",
+            _share,
+        ),
+        Misconception(
+            "share of the others",
+            "This is the share of all other words together. How many are they?",
+            lambda outputs, first, other: 1 - _share(outputs, first, other),
+        ),
+        Misconception(
+            "cut off",
+            "You cut off a fraction like 0.9999 that is a rounding error. Round, or leave it.",
+            lambda outputs, first, other: _positions(outputs, first, other).trunc(),
+        ),
+        Misconception(
+            "upside down",
+            "Your result falls along the text. Have first and other changed places, or the two "
+            "sides of a fraction?",
+            lambda outputs, first, other: (outputs - other) / (first - outputs),
+        ),
+        Misconception(
+            "indices",
+            "The outputs come in any order. Where one stands in the list says nothing.",
+            lambda outputs, first, other: torch.arange(len(outputs)),
+        ),
+        Misconception(
+            "ranks",
+            "You rank the outputs. There may be words between them that you were not given.",
+            _ranks,
+        ),
+        Misconception(
+            "one word less",
+            "You share the attention among the words before; a word looks at itself, too.",
+            lambda outputs, first, other: _positions(outputs, first, other) + 2,
+        ),
+        Misconception(
+            "halving",
+            "This would be right if the share halved with every word. What is it at position 2?",
+            lambda outputs, first, other: -_share(outputs, first, other).log2(),
+        ),
+        Misconception(
+            "logarithm",
+            "There is no exponential here to undo: all scores are equal.",
+            lambda outputs, first, other: -_share(outputs, first, other).log(),
+        ),
+        Misconception(
+            "from the end",
+            "You count back from the end. Which position does an output equal to `first` have?",
+            lambda outputs, first, other: (
+                _positions(outputs, first, other).max() - _positions(outputs, first, other)
+            ),
+        ),
+    ],
+    tolerance=1e-3,
+)

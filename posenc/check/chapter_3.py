@@ -1,0 +1,404 @@
+"""Questions of chapter 3: learned encodings."""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from posenc.check.question import Case, Comparison, Misconception
+
+
+def _rows(share: float, dim: int, layers: int, vocabulary: int) -> float:
+    """Rows of the largest table with that share of a model; not a whole number yet."""
+    others = vocabulary + layers * (12 * dim + 13)  # parameters, in rows of the table
+    return share * others / (1 - share)
+
+
+def _affordable(share: float, dim: int, layers: int, vocabulary: int) -> int:
+    return math.floor(_rows(share, dim, layers, vocabulary))
+
+
+affordable_positions = Comparison(
+    "affordable_positions",
+    _affordable,
+    [
+        Case("1 % of GPT-2 small", 0.01, 768, 12, 50257),
+        Case("0.1 % of BERT base", 0.001, 768, 12, 30522),
+        Case("30 % of a tiny model", 0.3, 8, 1, 50),
+        Case("20 % of a narrow one with 6 layers", 0.2, 4, 6, 28),
+    ],
+    [
+        Misconception(
+            "table not in the total",
+            "Too few: the table belongs to the model, too. The more rows it has, the "
+            "larger is the whole.",
+            lambda s, d, n, v: math.floor(_rows(s, d, n, v) * (1 - s)),
+        ),
+        Misconception(
+            "words forgotten",
+            "Which table is missing from your total?",
+            lambda s, d, n, v: _affordable(s, d, n, 0),
+        ),
+        Misconception(
+            "layers forgotten",
+            "There is more in a model than its two tables.",
+            lambda s, d, n, v: _affordable(s, d, 0, v),
+        ),
+        Misconception(
+            "one layer only",
+            "Right for a model with one layer. How many does this one have?",
+            lambda s, d, n, v: _affordable(s, d, 1, v),
+        ),
+        Misconception(
+            "small vectors forgotten",
+            "A little too few: each layer has 13 vectors beside its matrices.",
+            lambda s, d, n, v: math.floor(s * (v + n * 12 * d) / (1 - s)),
+        ),
+        Misconception(
+            "not rounded",
+            "A table has whole rows. Which way do you round if the share is a maximum?",
+            _rows,
+        ),
+        Misconception(
+            "rounded up",
+            "One row too many: the share is exceeded. Try your result in the inequality.",
+            lambda s, d, n, v: math.ceil(_rows(s, d, n, v)),
+        ),
+        Misconception(
+            "rounded to the nearest",
+            "Sometimes one row too many. To the nearest whole number can mean upwards.",
+            lambda s, d, n, v: round(_rows(s, d, n, v)),
+        ),
+        Misconception(
+            "table not in the total, not rounded",
+            "Two things: the table is part of the total, and it cannot end within a row.",
+            lambda s, d, n, v: _rows(s, d, n, v) * (1 - s),
+        ),
+        Misconception(
+            "parameters, table not in the total",
+            "Two things: this is a number of parameters, and the total lacks the table itself.",
+            lambda s, d, n, v: math.floor(_rows(s, d, n, v) * (1 - s) * d),
+        ),
+        Misconception(
+            "parameters, not positions",
+            "This is a number of parameters. How many does one position cost?",
+            lambda s, d, n, v: math.floor(_rows(s, d, n, v) * d),
+        ),
+        Misconception(
+            "in per cent",
+            "The share is given as a fraction: 0.01 stands for one per cent.",
+            lambda s, d, n, v: _affordable(s / 100, d, n, v),
+        ),
+    ],
+)
+
+
+def _table(num_rows: int, dim: int, seed: int) -> Tensor:
+    source = torch.Generator().manual_seed(seed)
+    return torch.randn(num_rows, dim, generator=source, dtype=torch.float64)
+
+
+def _interpolated(rows: Tensor, length: int, mode: str = "linear", aligned: bool = True) -> Tensor:
+    corners = aligned if mode == "linear" else None
+    return interpolate(rows.T[None], size=length, mode=mode, align_corners=corners)[0].T
+
+
+def _read(rows: Tensor, at: Tensor, *, nearer: bool = True) -> Tensor:
+    """Rows at fractional places, beyond the end the last; `nearer` is how it should be weighed."""
+    at = at.clamp(max=len(rows) - 1)
+    low, high = at.floor().long(), at.ceil().long()
+    part = (at - low)[:, None]
+    part = part if nearer else 1 - part
+    return rows[low] + part * (rows[high] - rows[low])
+
+
+def _spaced(table: Tensor, places: int) -> Tensor:
+    return torch.linspace(0, len(table) - 2, places, dtype=torch.float64)
+
+
+def _behind_the_class(table: Tensor, rows: Tensor) -> Tensor:
+    return torch.cat((table[:1], rows))
+
+
+def _stretched(table: Tensor, places: int) -> Tensor:
+    return _behind_the_class(table, _interpolated(table[1:], places))
+
+
+def _at(table: Tensor, at: Tensor, *, nearer: bool = True) -> Tensor:
+    return _behind_the_class(table, _read(table[1:], at, nearer=nearer))
+
+
+def _extrapolated(table: Tensor, places: int) -> Tensor:
+    """Go on with the last step where the table ends."""
+    beyond = torch.arange(1, max(places + 2 - len(table), 1))[:, None]
+    return torch.cat((table, table[-1] + beyond * (table[-1] - table[-2])))[: places + 1]
+
+
+def _padded(table: Tensor, places: int) -> Tensor:
+    longer = table.new_zeros(max(places + 1, len(table)), table.shape[1])
+    longer[: len(table)] = table
+    return longer[: places + 1]
+
+
+stretched_table = Comparison(
+    "stretched_table",
+    _stretched,
+    [
+        Case("from 4 places to 7", _table(5, 3, seed=0), 7),
+        Case("from 4 places to 9", _table(5, 2, seed=1), 9),
+        Case("from 6 places to 4", _table(7, 2, seed=2), 4),
+        Case("from 5 places to 5", _table(6, 4, seed=3), 5),
+        Case("from 2 places to 5", _table(3, 2, seed=4), 5),
+        Case("from 3 places to 2", _table(4, 3, seed=5), 2),
+    ],
+    [
+        Misconception(
+            "class row stretched",
+            "Your second row is a mixture with the class row. That row is no place of the "
+            "image and has no neighbours.",
+            lambda table, places: _interpolated(table, places + 1),
+        ),
+        Misconception(
+            "class row doubled",
+            "Row 0 is there twice, once as itself and once as a place.",
+            lambda table, places: _behind_the_class(table, _interpolated(table, places)),
+        ),
+        Misconception(
+            "class row lost",
+            "One row is missing: what became of row 0?",
+            lambda table, places: _interpolated(table[1:], places),
+        ),
+        Misconception(
+            "class row counted as a place",
+            "One row too few: the number of places does not include the class row.",
+            lambda table, places: _stretched(table, places - 1),
+        ),
+        Misconception(
+            "class row lost and stretched",
+            "One row too few, and row 0 was treated as a place.",
+            lambda table, places: _interpolated(table, places),
+        ),
+        Misconception(
+            "ends not aligned",
+            "The last place should keep its vector, but all rows between are shifted. How does "
+            "your function align the corners, if nobody tells it?",
+            lambda table, places: _behind_the_class(
+                table, _interpolated(table[1:], places, aligned=False)
+            ),
+        ),
+        Misconception(
+            "steps of n/n'",
+            "The steps are too long, and your last place comes too early or too late. From the "
+            "first of n places to the last there are not n steps.",
+            lambda table, places: _at(table, torch.arange(places) * (len(table) - 1.0) / places),
+        ),
+        Misconception(
+            "one step too many",
+            "Your last places are all equal to the last row. How many steps lie between the first "
+            "and the last of n places?",
+            lambda table, places: _at(
+                table, torch.arange(places) * (len(table) - 1.0) / (places - 1)
+            ),
+        ),
+        Misconception(
+            "end not reached",
+            "Your last place does not reach the end of the line. How many steps are there to it?",
+            lambda table, places: _at(table, torch.arange(places) * (len(table) - 2.0) / places),
+        ),
+        Misconception(
+            "nearest row",
+            "Your rows are copies of old ones. Between two old rows lies a mixture of both.",
+            lambda table, places: _behind_the_class(
+                table, table[1:][_spaced(table, places).round().long()]
+            ),
+        ),
+        Misconception(
+            "row below",
+            "Your rows are copies: you rounded down and left out the fraction.",
+            lambda table, places: _behind_the_class(
+                table, table[1:][_spaced(table, places).floor().long()]
+            ),
+        ),
+        Misconception(
+            "nearest row, ends not aligned",
+            "That is the nearest old row for each new one. Which mode of the function is linear?",
+            lambda table, places: _behind_the_class(
+                table, _interpolated(table[1:], places, mode="nearest")
+            ),
+        ),
+        Misconception(
+            "weights exchanged",
+            "A new row close to an old one should resemble it. Which of the two neighbours gets "
+            "the fraction f as its weight?",
+            lambda table, places: _at(table, _spaced(table, places), nearer=False),
+        ),
+        Misconception(
+            "class row behind",
+            "All rows are right, but the class token comes first, not last.",
+            lambda table, places: _stretched(table, places).roll(-1, dims=0),
+        ),
+        Misconception(
+            "class row repeated",
+            "You repeat the whole table, so the class row stands among the places.",
+            lambda table, places: table[torch.arange(places + 1) % len(table)],
+        ),
+        Misconception(
+            "extrapolated",
+            "You go on past the end of the line. The last place keeps its vector, and the new "
+            "ones lie between the old.",
+            _extrapolated,
+        ),
+        Misconception(
+            "repeated",
+            "You repeat the places from the start. That makes far places alike; it does not "
+            "stretch.",
+            lambda table, places: _behind_the_class(
+                table, table[1:][torch.arange(places) % (len(table) - 1)]
+            ),
+        ),
+        Misconception(
+            "padded with zeros",
+            "You cut the table or fill it up with zeros; the old rows stay where they were.",
+            _padded,
+        ),
+        Misconception(
+            "last row repeated",
+            "You cut the table or fill it up with its last row. Only the ends keep their vectors.",
+            lambda table, places: table[torch.arange(places + 1).clamp(max=len(table) - 1)],
+        ),
+    ],
+)
+
+
+def _within(texts: Tensor) -> Tensor:
+    """Count within runs of equal numbers, padding included."""
+    columns = torch.arange(texts.shape[1]).expand_as(texts)
+    begins = torch.ones_like(texts, dtype=torch.bool)
+    begins[:, 1:] = texts.diff(dim=1) != 0
+    return columns - (begins * columns).cummax(dim=1).values
+
+
+def _position_ids(texts: Tensor) -> Tensor:
+    return _within(texts) * (texts > 0)
+
+
+def _counted(texts: Tensor, dim: int = 1) -> Tensor:
+    return (texts > 0).cumsum(dim=dim) - 1
+
+
+def _numbered(texts: Tensor) -> Tensor:
+    """Count the earlier tokens with the same number, padding included."""
+    return (texts[:, :, None] == texts[:, None, :]).tril(-1).sum(-1)
+
+
+def _once(row: Tensor) -> Tensor:
+    """Restart once, at the first token of another text than the first."""
+    real = (row > 0).nonzero().flatten().tolist()
+    counts = torch.zeros_like(row)
+    start = real[0]
+    second = next((column for column in real if row[column] != row[start]), None)
+    for column in real:
+        counts[column] = column - (start if second is None or column < second else second)
+    return counts
+
+
+position_ids = Comparison(
+    "position_ids",
+    _position_ids,
+    [
+        Case("one text a row", torch.tensor([[1, 1, 1, 1], [1, 1, 1, 1]])),
+        Case("padding on the right", torch.tensor([[4, 4, 4, 0, 0], [5, 5, 5, 5, 5]])),
+        Case("padding on the left", torch.tensor([[0, 0, 2, 2, 2], [0, 0, 0, 1, 1]])),
+        Case("two texts a row", torch.tensor([[1, 1, 1, 2, 2, 2], [2, 2, 3, 3, 3, 3]])),
+        Case("texts and padding", torch.tensor([[0, 0, 7, 7, 7, 3, 3, 0, 0]])),
+        Case("texts of one token", torch.tensor([[6, 2, 9, 9, 4, 0]])),
+    ],
+    [
+        Misconception(
+            "all three faults left",
+            "All three faults are still there. Work out the first row of the first case by hand.",
+            lambda texts: _counted(texts, dim=0),
+        ),
+        Misconception(
+            "along the batch",
+            "You count down the batch. Rows have nothing to do with each other.",
+            lambda texts: _counted(texts, dim=0).clamp(min=0) * (texts > 0),
+        ),
+        Misconception(
+            "two faults left",
+            "The axis is right now. Two faults are left: look at the padding, and at the "
+            "second text of a row.",
+            _counted,
+        ),
+        Misconception(
+            "columns",
+            "These are the numbers of the columns. Left padding and earlier texts should not "
+            "count.",
+            lambda texts: torch.arange(texts.shape[1]).expand_as(texts),
+        ),
+        Misconception(
+            "columns of tokens",
+            "The padding is 0 now, the tokens still have the numbers of their columns.",
+            lambda texts: torch.arange(texts.shape[1]) * (texts > 0),
+        ),
+        Misconception(
+            "not restarted",
+            "Right for one text in a row. What should the first token of the second one get?",
+            lambda texts: _counted(texts).clamp(min=0) * (texts > 0),
+        ),
+        Misconception(
+            "not restarted, right padding counted",
+            "You count on from text to text, and repeat the last number under the padding on "
+            "the right.",
+            lambda texts: _counted(texts).clamp(min=0),
+        ),
+        Misconception(
+            "counted from 1",
+            "The first token of a text has position 0, not 1.",
+            lambda texts: (_within(texts) + 1) * (texts > 0),
+        ),
+        Misconception(
+            "padding counted",
+            "The texts are right. The padding was counted as if it were one more text.",
+            _within,
+        ),
+        Misconception(
+            "padding numbered",
+            "The padding is wrong and all else is right: it is counted on both sides together.",
+            _numbered,
+        ),
+        Misconception(
+            "padding negative",
+            "The texts are right. A negative number under the padding makes a table raise an "
+            "error, or read its last row.",
+            lambda texts: _within(texts).where(texts > 0, -1),
+        ),
+        Misconception(
+            "carried over",
+            "Equal numbers in two rows are not one text. Where does a row begin?",
+            lambda texts: _position_ids(texts.reshape(1, -1)).reshape(texts.shape),
+        ),
+        Misconception(
+            "counted from 1, not restarted",
+            "First tokens get 1, and a second text continues the first. Both should begin at 0.",
+            lambda texts: (_counted(texts) + 1) * (texts > 0),
+        ),
+        Misconception(
+            "not shifted",
+            "You count the tokens up to here. Three things are left: where to begin, where to "
+            "begin again, and the padding on the right.",
+            lambda texts: _counted(texts) + 1,
+        ),
+        Misconception(
+            "numbers of the texts",
+            "This depends on how a text is numbered. What counts is where a token stands in it.",
+            lambda texts: (texts - 1).clamp(min=0),
+        ),
+        Misconception(
+            "restarted at the first change only",
+            "You jump back by the length of one text. There may be three in a row.",
+            lambda texts: torch.stack([_once(row) for row in texts]),
+        ),
+    ],
+)
