@@ -18,6 +18,13 @@ answers are called and compared.
 """
 
 from posenc.check.chapter_2 import dot_product, mended_sinusoidal, moved, sinusoidal
+from posenc.check.chapter_5 import (
+    mended_decoding,
+    mended_pairing,
+    mended_precision,
+    rotated,
+    score_from_offset,
+)
 from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict, Wrong
 
 __all__ = [
@@ -28,7 +35,12 @@ __all__ = [
     "Verdict",
     "Wrong",
     "dot_product",
+    "mended_decoding",
+    "mended_pairing",
+    "mended_precision",
     "mended_sinusoidal",
     "moved",
+    "rotated",
+    "score_from_offset",
     "sinusoidal",
 ]
