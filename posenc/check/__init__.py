@@ -20,6 +20,13 @@ answers are called and compared.
 from posenc.check.chapter_1 import orders_alike, positions_from_outputs, shuffled_weights
 from posenc.check.chapter_2 import dot_product, mended_sinusoidal, moved, sinusoidal
 from posenc.check.chapter_3 import affordable_positions, position_ids, stretched_table
+from posenc.check.chapter_5 import (
+    mended_decoding,
+    mended_pairing,
+    mended_precision,
+    rotated,
+    score_from_offset,
+)
 from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict, Wrong
 
 __all__ = [
@@ -31,11 +38,16 @@ __all__ = [
     "Wrong",
     "affordable_positions",
     "dot_product",
+    "mended_decoding",
+    "mended_pairing",
+    "mended_precision",
     "mended_sinusoidal",
     "moved",
     "orders_alike",
     "position_ids",
     "positions_from_outputs",
+    "rotated",
+    "score_from_offset",
     "shuffled_weights",
     "sinusoidal",
     "stretched_table",
