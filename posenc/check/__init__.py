@@ -18,6 +18,7 @@ answers are called and compared.
 """
 
 from posenc.check.chapter_2 import dot_product, mended_sinusoidal, moved, sinusoidal
+from posenc.check.chapter_4 import buckets, mended_shaw, relative, skewed
 from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict, Wrong
 
 __all__ = [
@@ -27,8 +28,12 @@ __all__ = [
     "Probe",
     "Verdict",
     "Wrong",
+    "buckets",
     "dot_product",
+    "mended_shaw",
     "mended_sinusoidal",
     "moved",
+    "relative",
     "sinusoidal",
+    "skewed",
 ]
