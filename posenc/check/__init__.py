@@ -20,6 +20,7 @@ answers are called and compared.
 from posenc.check.chapter_1 import orders_alike, positions_from_outputs, shuffled_weights
 from posenc.check.chapter_2 import dot_product, mended_sinusoidal, moved, sinusoidal
 from posenc.check.chapter_3 import affordable_positions, position_ids, stretched_table
+from posenc.check.chapter_4 import buckets, mended_shaw, relative, skewed
 from posenc.check.chapter_5 import (
     mended_decoding,
     mended_pairing,
@@ -37,18 +38,22 @@ __all__ = [
     "Verdict",
     "Wrong",
     "affordable_positions",
+    "buckets",
     "dot_product",
     "mended_decoding",
     "mended_pairing",
     "mended_precision",
+    "mended_shaw",
     "mended_sinusoidal",
     "moved",
     "orders_alike",
     "position_ids",
     "positions_from_outputs",
+    "relative",
     "rotated",
     "score_from_offset",
     "shuffled_weights",
     "sinusoidal",
+    "skewed",
     "stretched_table",
 ]
