@@ -302,8 +302,9 @@ def test_every_question_survives_the_worst(name):
 )
 def test_a_misconception_is_recognised_by_its_own_results(question):
     assert question(question.reference).passed
-    hints = [known.hint for known in question.misconceptions]
-    assert len(set(hints)) == len(hints) >= 3
+    names = [known.name for known in question.misconceptions]
+    assert len(set(names)) == len(names)
+    assert len({known.hint for known in question.misconceptions}) >= 3
     for known in question.misconceptions:
         verdict = question(known.wrong)
         assert not verdict.passed
