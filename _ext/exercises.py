@@ -1,9 +1,9 @@
-"""The page of exercises: a table for each set, and links to the student notebooks.
+"""The page of exercises: what each set asks, and links to the student notebooks.
 
     ```{exercises}
     ```
 
-The tables are read from the solved masters, so they say what the notebooks say. The notebooks
+The lists are read from the solved masters, so they say what the notebooks say. The notebooks
 themselves, cut by `_ext.student`, are written into the folder `student` of the site.
 """
 
@@ -44,17 +44,16 @@ class Exercises(SphinxDirective):
 
 
 def overview(questions: list[student.Exercise]) -> str:
-    """A table of the questions, in Markdown."""
+    """What a set asks for, and a list of its questions, in Markdown."""
     minutes = sum(question.minutes for question in questions)
     points = sum(question.points for question in questions)
-    rows = [
-        f"| {q.title} | {q.level}{', in writing' if q.written else ''} | {q.minutes} | {q.points} "
-        f"| {q.teaches} |"
+    total = f"{len(questions)} questions, about {minutes} minutes, {points} points."
+    items = [
+        f"- **{q.title}.** {q.level}{', in writing' if q.written else ''}, {q.minutes} minutes, "
+        f"{q.points} points. Teaches {q.teaches}."
         for q in questions
     ]
-    head = ["| question | level | minutes | points | teaches |", "|---|---|---|---|---|"]
-    total = f"{len(questions)} questions, about {minutes} minutes, {points} points."
-    return "\n".join([total, "", *head, *rows])
+    return "\n".join([total, "", *items])
 
 
 def visit(writer: HTML5Translator, node: copies) -> None:

@@ -129,6 +129,11 @@ def test_whatever_is_sent_becomes_a_verdict(answer, said):
     ("answer", "said", "hint"),
     [
         (lambda x, times: x[:2], "its result has the shape [2], not [3]", ""),
+        (
+            lambda x, times: 2 * x[None],
+            "its result has the shape [1, 3], not [3]",
+            "axis of length 1",
+        ),
         (lambda x, times: 2, "its result has the shape [], not [3]", ""),
         (lambda x, times: [], "its result has the shape [0], not [3]", ""),
         (lambda x, times: x * math.nan, "it gives nan at [0], not 2", "NaN"),

@@ -13,6 +13,8 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from _ext import colab, student
+from posenc import check
+from tests.answers.chapter_2 import in_degrees
 
 MASTERS = {path.stem: nbformat.read(path, as_version=4) for path in student.masters()}
 EACH = pytest.mark.parametrize("name", MASTERS)
@@ -238,8 +240,17 @@ def test_the_page_of_exercises_lists_every_question():
     if not page.exists():
         lacking(f"No site in {SITE}; type: make book")
     text = BeautifulSoup(page.read_text(), "html.parser").select_one("article").get_text()
-    text = text.replace("’", "'")
+    text = text.replace("\u2019", "'")
     for made in MASTERS.values():
         for question in student.exercises(made):
-            assert question.title in text
+            assert f"{question.title}. {question.level}" in text
             assert question.teaches.replace("$", "") in text.replace("\\(", "").replace("\\)", "")
+
+
+def test_the_verdict_on_that_page_is_what_the_check_says():
+    said = str(check.sinusoidal(in_degrees)).splitlines()
+    page = (student.EXERCISES.parent / "exercises.md").read_text()
+    quoted = re.search(r">>> check\.sinusoidal\(sinusoidal\)\n((?:    .*\n)+)", page)[1]
+    lines = [line[4:] for line in quoted.splitlines()]
+    assert len(lines) == 5
+    assert lines[:3] + lines[4:] == said[:3] + said[-1:]

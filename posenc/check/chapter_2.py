@@ -28,7 +28,7 @@ def _wrong_index(positions: Tensor, dim: int, base: float) -> Tensor:
 SINUSOIDAL_WRONG = (
     Misconception(
         "degrees",
-        "These are the sines of degrees. torch.sin takes radians, and so does the formula.",
+        "These are sines of degrees. torch.sin takes radians.",
         lambda p, d, b: _weave(_turns(p, d, b) * math.pi / 180),
     ),
     Misconception(

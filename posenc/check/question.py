@@ -303,6 +303,8 @@ def _require_equal(values: _Values, right: _Values, tolerance: float) -> None:
         hint = ""
         if values.shape == right.shape[::-1]:
             hint = "Rows and columns are exchanged."
+        elif [n for n in values.shape if n > 1] == [n for n in right.shape if n > 1]:
+            hint = "It has an axis of length 1 too many, or too few."
         message = f"its result has the shape {list(values.shape)}, not {list(right.shape)}"
         raise _Different(message, hint, values)
     index = values.first_difference(right, tolerance)
