@@ -49,8 +49,8 @@ def overview(questions: list[student.Exercise]) -> str:
     points = sum(question.points for question in questions)
     total = f"{len(questions)} questions, about {minutes} minutes, {points} points."
     items = [
-        f"- **{q.title}.** {q.level}{', in writing' if q.written else ''}, {q.minutes} minutes, "
-        f"{q.points} points. Teaches {q.teaches}."
+        f"- **{q.title}** · {q.level}{', in writing' if q.written else ''} · {q.minutes} minutes · "
+        f"{q.points} points · teaches {q.teaches}"
         for q in questions
     ]
     return "\n".join([total, "", *items])

@@ -243,7 +243,7 @@ def test_the_page_of_exercises_lists_every_question():
     text = text.replace("\u2019", "'")
     for made in MASTERS.values():
         for question in student.exercises(made):
-            assert f"{question.title}. {question.level}" in text
+            assert f"{question.title} · {question.level}" in text
             assert question.teaches.replace("$", "") in text.replace("\\(", "").replace("\\)", "")
 
 
