@@ -176,6 +176,47 @@ def test_right_answers_come_in_many_forms(answer, capsys):
     verdict.require()
 
 
+def test_what_went_wrong_before_the_numbers_comes_first():
+    def squared_in_place(x, times):
+        return x.mul_(x).mul_(times) if times > 1 else x**2
+
+    assert "Work on a copy" in doubled(squared_in_place).hint
+    mixed = doubled(lambda x, times: torch.eye(3, dtype=torch.float64) @ x * 2 * times)
+    assert "dtype" in mixed.hint
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda x, times: (2 * x * times)[None], "axis of length 1"),
+        (lambda x, times: (2 * x * times).expand(3, 3), ""),
+        (lambda x, times: (2 * x * times)[: 4 - times], ""),
+        (lambda x, times: (2 * x * times)[:, None] if times > 1 else x[:2], ""),
+    ],
+)
+def test_a_hint_on_shapes_must_hold_in_every_case(answer, hint):
+    verdict = doubled(answer)
+    assert not verdict.passed
+    assert (hint in verdict.hint) if hint else not verdict.hint
+
+
+def test_a_place_can_have_a_name():
+    named = Comparison(
+        "named",
+        lambda x: 2 * x,
+        [Case("all", NUMBERS), Case("one", torch.tensor(3.0))],
+        where=lambda arguments, place: f" for {arguments[0][place[0]]:g}",
+    )
+    assert "it gives 1 for 1, not 2" in str(named(lambda x: x))
+    assert "it gives 3, not 6" in str(named(lambda x: x))
+
+
+def test_long_arguments_are_not_shown():
+    assert Case("a", torch.zeros(100), 3, "x").given == "a tensor [100], 3, 'x'"
+    assert Case("a", [0.1] * 30).given == ""
+    assert Case("a", torch.tensor([[1, 2]]), 1e4, True).given == "[[1, 2]], 10000, True"
+
+
 def test_infinity_is_equal_to_nothing_else():
     masked = Comparison(
         "masked", lambda: torch.tensor([0.0, -math.inf, math.nan]), [Case("the only one")]
@@ -196,7 +237,7 @@ def test_a_verdict_names_each_case():
     assert str(doubled(lambda x, times: 2 * x)) == (
         "doubled: wrong, in 1 of 2 cases\n"
         "  yes  once\n"
-        "  NO   three times\n"
+        "  NO   three times: [1, 2, 4], 3\n"
         "       it gives 2 at [0], not 6\n"
         "  Hint: Do you use the second argument?"
     )
@@ -212,7 +253,7 @@ def test_other_cases_replace_the_visible_ones():
     fitted = {1: 2.0, 3: 6.0}
     assert doubled(lambda x, times: fitted[times] * x).passed
     verdict = doubled(lambda x, times: fitted[times] * x, cases=[Case("five times", NUMBERS, 5)])
-    assert one_line(verdict) == "doubled: it raised KeyError: 5 (its line 1)"
+    assert one_line(verdict) == "doubled: wrong: it raised KeyError: 5 (its line 1)"
 
 
 def test_an_answer_that_changes_from_call_to_call_is_no_function():

@@ -6,11 +6,11 @@ Each question of the book's exercises is an object here that is called with the 
     >>> check.dot_product(lambda offset, dim, base: dim / 2)
     dot_product: wrong, in 3 of 4 cases
       yes  offset 0
-      NO   offset 5
+      NO   offset 5: 5, 16, 10000
            it gives 8, not 6.137
-      NO   offset -5
+      NO   offset -5: -5, 16, 10000
            it gives 8, not 6.137
-      NO   another width and base
+      NO   another width and base: 40, 64, 500
            it gives 32, not 8.0812
 
 A check never raises, whatever the answer is or does. One module a chapter; `question` says how

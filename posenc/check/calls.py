@@ -11,6 +11,9 @@ from types import FrameType
 
 import torch
 
+UNANSWERED = "not answered yet"
+DTYPE_HINT = "Two tensors differ in their dtype. Make yours with the dtype of what you are given."
+
 
 class Wrong(Exception):
     """An answer is wrong: a message for the student, and perhaps a hint.
@@ -70,21 +73,22 @@ def call(function: object, arguments: tuple, *, seconds: float = 10.0) -> object
             f"it did not finish within {seconds:g} seconds", "Is there a loop without an end?"
         ) from None
     except BaseException as error:  # whatever it is, it costs the answer only
-        raise Wrong(f"it raised {_describe(error)}{_line(error, function)}") from None
+        hint = DTYPE_HINT if "dtype" in _describe(error) else ""
+        raise Wrong(f"it raised {_describe(error)}{_line(error, function)}", hint) from None
     if not _same(given, arguments):
         raise Wrong(
             "it changes what it is given",
             "Whoever calls it does not expect that. Work on a copy.",
         )
     if result is None or result is ...:
-        raise Wrong("not answered yet")
+        raise Wrong(UNANSWERED)
     return result
 
 
 def require_answer(answer: object) -> None:
     """Raise `Wrong` if a stub was left as it is."""
     if answer is None or answer is ...:
-        raise Wrong("not answered yet")
+        raise Wrong(UNANSWERED)
 
 
 @contextlib.contextmanager

@@ -8,17 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from posenc.check.calls import TooSlow, Wrong, call, kind, require_answer
+from posenc.check.calls import UNANSWERED, TooSlow, Wrong, call, kind, require_answer
 
 __all__ = ["Case", "Comparison", "Misconception", "Probe", "Verdict", "Wrong"]
 
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that was tried: its label, and what was wrong with it, if anything."""
+    """One thing that was tried, what was wrong with it, if anything, and with what arguments."""
 
     label: str
     fault: str = ""
+    given: str = ""
 
     @property
     def passed(self) -> bool:
@@ -55,12 +56,13 @@ class Verdict:
     def __str__(self) -> str:
         count, faults = len(self.parts), [part.fault for part in self.parts if part.fault]
         if len(faults) == count and len(set(faults)) == 1:
-            lines = [f"{self.question}: {faults[0]}"]
+            lines = [f"{self.question}: {'' if faults[0] == UNANSWERED else 'wrong: '}{faults[0]}"]
         else:
             total = f"wrong, in {len(faults)} of {count} cases" if faults else "right"
             lines = [f"{self.question}: {total}"]
             for part in self.parts:
-                lines.append(f"  {'yes' if part.passed else 'NO '}  {part.label}")
+                given = f": {part.given}" if part.given and part.fault else ""
+                lines.append(f"  {'yes' if part.passed else 'NO '}  {part.label}{given}")
                 lines += [f"       {part.fault}"] * bool(part.fault)
         if self.hint:
             lines.append(f"  Hint: {self.hint}")
@@ -79,6 +81,12 @@ class Case:
     def __init__(self, label: str, *arguments: object):
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "arguments", arguments)
+
+    @property
+    def given(self) -> str:
+        """The arguments as one would type them; "" if that is too long for a line."""
+        text = ", ".join(map(_typed, self.arguments))
+        return text if len(text) <= 60 else ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,7 @@ class Comparison:
         misconceptions: known ways to be wrong, the most specific ones first.
         tolerance: largest difference that counts as equal, relative to numbers above 1.
         seconds: time limit of each call.
+        where: how a place in the result is named, from the case's arguments and its indices.
     """
 
     def __init__(
@@ -119,8 +128,10 @@ class Comparison:
         *,
         tolerance: float = 1e-4,
         seconds: float = 10.0,
+        where: Callable[[tuple, list[int]], str] | None = None,
     ):
         self.name, self.seconds = name, seconds
+        self.where = where or (lambda arguments, place: f" at {place}")
         self.reference = reference
         self.cases = tuple(cases)
         self.misconceptions = tuple(misconceptions)
@@ -144,11 +155,10 @@ class Comparison:
                 parts.append(Part(case.label))
             except _Different as error:
                 seen.append(error.values)
-                parts.append(Part(case.label, str(error)))
-                hint = hint or error.hint
+                parts.append(Part(case.label, str(error), case.given))
             except Wrong as error:
                 seen.append(None)
-                parts.append(Part(case.label, str(error)))
+                parts.append(Part(case.label, str(error), case.given))
                 hint = hint or error.hint
                 if isinstance(error, TooSlow):  # once is enough to wait
                     parts += [Part(case.label, str(error)) for case in tried[len(parts) :]]
@@ -156,21 +166,33 @@ class Comparison:
                     break
         if all(part.passed for part in parts):
             return self._again(answer, tried[0], parts, seen[0])
-        known = self._recognise(tried, seen)
+        known = None if hint else self._recognise(tried, seen)
         if known:
             return Verdict(self.name, tuple(parts), known.name, known.hint)
+        compared = [(got, self._right(case)) for case, got in zip(tried, seen, strict=True) if got]
+        shapes = [(got.shape, right.shape) for got, right in compared if got.shape != right.shape]
         pairs = [
             pair
-            for case, values in zip(tried, seen, strict=True)
-            if values and values.shape == (right := self._right(case)).shape
-            for pair in zip(values.flat, right.flat, strict=True)
+            for got, right in compared
+            if got.shape == right.shape
+            for pair in zip(got.flat, right.flat, strict=True)
         ]
-        return Verdict(self.name, tuple(parts), hint=hint or _general_hint(pairs, self.tolerance))
+        hint = hint or _shape_hint(shapes)
+        if not any(part.passed for part in parts):
+            hint = hint or _general_hint(pairs, self.tolerance)
+        return Verdict(self.name, tuple(parts), hint=hint)
 
     def _compare(self, answer: object, case: Case) -> "_Values":
         returned = call(answer, case.arguments, seconds=self.seconds)
-        values = _Values.read(returned)
-        _require_equal(values, self._right(case), self.tolerance)
+        values, right = _Values.read(returned), self._right(case)
+        if values.shape != right.shape:
+            message = f"its result has the shape {list(values.shape)}, not {list(right.shape)}"
+            raise _Different(message, values)
+        index = values.first_difference(right, self.tolerance)
+        if index is not None:
+            where = self.where(case.arguments, values.place(index)) if values.shape else ""
+            numbers = f"it gives {values.flat[index]:.5g}{where}, not {right.flat[index]:.5g}"
+            raise _Different(numbers, values)
         return values
 
     def _right(self, case: Case) -> "_Values":
@@ -239,8 +261,8 @@ class Probe:
 class _Different(Wrong):
     """Numbers of the right kind that are not the right ones."""
 
-    def __init__(self, message: str, hint: str, values: "_Values"):
-        super().__init__(message, hint)
+    def __init__(self, message: str, values: "_Values"):
+        super().__init__(message)
         self.values = values
 
 
@@ -298,22 +320,26 @@ def _as_tensor(returned: object) -> Tensor:
     return values.double()
 
 
-def _require_equal(values: _Values, right: _Values, tolerance: float) -> None:
-    if values.shape != right.shape:
-        hint = ""
-        if values.shape == right.shape[::-1]:
-            hint = "Rows and columns are exchanged."
-        elif [n for n in values.shape if n > 1] == [n for n in right.shape if n > 1]:
-            hint = "It has an axis of length 1 too many, or too few."
-        message = f"its result has the shape {list(values.shape)}, not {list(right.shape)}"
-        raise _Different(message, hint, values)
-    index = values.first_difference(right, tolerance)
-    if index is None:
-        return
-    got, expected = values.flat[index], right.flat[index]
-    where = f" at {values.place(index)}" if values.shape else ""
-    message = f"it gives {got:.5g}{where}, not {expected:.5g}"
-    raise _Different(message, "", values)
+def _typed(thing: object) -> str:
+    if isinstance(thing, Tensor):
+        if thing.numel() > 24:
+            return f"a tensor {list(thing.shape)}"
+        thing = thing.tolist()
+    if isinstance(thing, list | tuple):
+        return f"[{', '.join(map(_typed, thing))}]"
+    return f"{thing:.6g}" if isinstance(thing, float) else repr(thing)
+
+
+def _shape_hint(shapes: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> str:
+    """What can be said of wrong shapes, beside the right ones, if it holds in every case."""
+    if shapes and all(got == right[::-1] for got, right in shapes):
+        return "Rows and columns are exchanged."
+    if shapes and all(
+        len(got) != len(right) and [n for n in got if n != 1] == [n for n in right if n != 1]
+        for got, right in shapes
+    ):
+        return "It has an axis of length 1 too many, or too few."
+    return ""
 
 
 def _general_hint(pairs: Sequence[tuple[float, float]], tolerance: float) -> str:
