@@ -18,6 +18,8 @@ answers are called and compared.
 """
 
 from posenc.check.chapter_2 import dot_product, mended_sinusoidal, moved, sinusoidal
+from posenc.check.chapter_6 import biased, half_distance, slopes
+from posenc.check.chapter_7 import Root, compared, my_encoding, ntk_base
 from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict, Wrong
 
 __all__ = [
@@ -25,10 +27,17 @@ __all__ = [
     "Comparison",
     "Misconception",
     "Probe",
+    "Root",
     "Verdict",
     "Wrong",
+    "biased",
+    "compared",
     "dot_product",
+    "half_distance",
     "mended_sinusoidal",
     "moved",
+    "my_encoding",
+    "ntk_base",
     "sinusoidal",
+    "slopes",
 ]
