@@ -28,6 +28,8 @@ from posenc.check.chapter_5 import (
     rotated,
     score_from_offset,
 )
+from posenc.check.chapter_6 import biased, half_distance, slopes
+from posenc.check.chapter_7 import my_encoding, ntk_base
 from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict, Wrong
 
 __all__ = [
@@ -38,14 +40,18 @@ __all__ = [
     "Verdict",
     "Wrong",
     "affordable_positions",
+    "biased",
     "buckets",
     "dot_product",
+    "half_distance",
     "mended_decoding",
     "mended_pairing",
     "mended_precision",
     "mended_shaw",
     "mended_sinusoidal",
     "moved",
+    "my_encoding",
+    "ntk_base",
     "orders_alike",
     "position_ids",
     "positions_from_outputs",
@@ -55,5 +61,6 @@ __all__ = [
     "shuffled_weights",
     "sinusoidal",
     "skewed",
+    "slopes",
     "stretched_table",
 ]

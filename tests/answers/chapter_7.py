@@ -1,0 +1,323 @@
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from posenc import alibi_bias, alibi_slopes, sinusoidal_encoding
+from posenc.lab import TASKS, Method, Recipe, Transformer, evaluate, train
+from tests.answers import Answers
+
+
+def trained(method, length, steps):
+    return train(method, "text", train_length=length, recipe=Recipe(steps=steps))
+
+
+def compared_numpy(methods, train_length, test_length, steps):
+    losses = np.full((len(methods), 2), np.nan)
+    for row, method in enumerate(methods):
+        results = evaluate(
+            trained(method, train_length, steps), "text", [train_length, test_length]
+        )
+        for column, length in enumerate((train_length, test_length)):
+            if not isinstance(results[length], str):
+                losses[row, column] = results[length]["tail_loss"]
+    return losses
+
+
+def compared_by_exceptions(methods, train_length, test_length, steps):
+    def loss(model, length):
+        try:
+            return evaluate(model, "text", [length])[length]["tail_loss"]
+        except TypeError:
+            return math.nan
+
+    models = [trained(method, train_length, steps) for method in methods]
+    return [(loss(model, train_length), loss(model, test_length)) for model in models]
+
+
+@torch.no_grad()
+def tail_loss(model: Transformer, length):
+    generator = torch.Generator().manual_seed(10_000)
+    batch = TASKS["text"].sample(generator, 128, length, held_out=True)
+    try:
+        logits = model(batch.inputs)[:, -16:]
+    except IndexError:
+        return torch.tensor(math.nan)
+    return F.cross_entropy(logits.flatten(0, 1), batch.targets[:, -16:].flatten())
+
+
+def compared_by_hand(methods, train_length, test_length, steps):
+    rows = []
+    for method in methods:
+        model = trained(method, train_length, steps)
+        rows.append(torch.stack([tail_loss(model, n) for n in (train_length, test_length)]))
+    return torch.stack(rows)
+
+
+def pairs(methods, train_length, test_length, steps, pair):
+    found = []
+    for method in methods:
+        model = trained(method, train_length, steps)
+        found.append(pair(evaluate(model, "text", [train_length, test_length]).values()))
+    return found
+
+
+def compared_without_refusals(*given):
+    return pairs(*given, lambda results: [result["tail_loss"] for result in results])
+
+
+def compared_by_mean(*given):
+    return pairs(*given, lambda rs: [math.nan if type(r) is str else r["loss"] for r in rs])
+
+
+def compared_with_zero(*given):
+    return pairs(*given, lambda rs: [0 if type(r) is str else r["tail_loss"] for r in rs])
+
+
+def compared_long_first(*given):
+    return [row[::-1] for row in compared_by_exceptions(*given)]
+
+
+def compared_trained_long(methods, train_length, test_length, steps):
+    both = train_length, test_length
+    models = [trained(method, test_length, steps) for method in methods]
+    return [[evaluate(m, "text", [n])[n]["tail_loss"] for n in both] for m in models]
+
+
+def compared_at_home(methods, train_length, test_length, steps):
+    return [
+        [tail_loss(trained(method, n, steps), n).item() for n in (train_length, test_length)]
+        for method in methods
+    ]
+
+
+def ntk_by_logarithm(base, dim, factor):
+    slowest = math.log(base) * (dim - 2) / dim
+    return math.exp((slowest + math.log(factor)) * dim / (dim - 2))
+
+
+def ntk_by_bisection(base, dim, factor):
+    wanted = base ** (2 / dim - 1) / factor
+    low, high = 0.0, math.log(base) + 10 * abs(math.log(factor)) + 1
+    for _ in range(100):
+        middle = (low + high) / 2
+        if math.exp(middle * (2 / dim - 1)) > wanted:
+            low = middle
+        else:
+            high = middle
+    return np.exp(high)
+
+
+def ntk_by_pairs(base, dim, factor):
+    pair = dim // 2 - 1
+    return torch.tensor(base) * torch.tensor(factor) ** (1 + 1 / pair)
+
+
+class RootByLoops(Method):
+    def bias(self, relative):
+        heads = []
+        for slope in alibi_slopes(self.config.num_heads).tolist():
+            rows = [[-math.sqrt(slope * abs(n)) for n in row] for row in relative.tolist()]
+            heads.append(torch.tensor(rows))
+        return torch.stack(heads)
+
+
+class RootInBuffer(Method):
+    def __init__(self, config):
+        super().__init__(config)
+        self.register_buffer("roots", alibi_slopes(config.num_heads).sqrt().float())
+
+    def bias(self, relative):
+        return -self.roots.view(-1, 1, 1) * relative.abs() ** 0.5
+
+
+class RootOfAlibi(Method):
+    def bias(self, relative):
+        return -alibi_bias(alibi_slopes(self.config.num_heads), relative).abs().sqrt()
+
+
+class RootInNumpy(Method):
+    def bias(self, relative):
+        slopes = alibi_slopes(self.config.num_heads).numpy()
+        return torch.from_numpy(-np.sqrt(np.multiply.outer(slopes, np.abs(relative.numpy()))))
+
+
+def slopes_of(method):
+    return alibi_slopes(method.config.num_heads)[:, None, None]
+
+
+class RootRewarding(Method):
+    def bias(self, relative):
+        return (slopes_of(self) * relative.abs()).sqrt()
+
+
+class RootOfNegative(Method):
+    def bias(self, relative):
+        return -(slopes_of(self) * relative).sqrt()
+
+
+class RootWithoutHeads(Method):
+    def bias(self, relative):
+        return -relative.abs().sqrt()
+
+
+class RootOutside(Method):
+    def bias(self, relative):
+        return -slopes_of(self) * relative.abs().sqrt()
+
+
+class RootMissing(Method):
+    def bias(self, relative):
+        return -slopes_of(self) * relative.abs()
+
+
+class RootOfThePast(Method):
+    def bias(self, relative):
+        return -(slopes_of(self) * (-relative).clamp(min=0)).sqrt()
+
+
+class RootFromShape(Method):
+    def bias(self, relative):
+        queries, keys = relative.shape
+        distance = torch.arange(queries)[:, None] - torch.arange(keys)
+        return -(slopes_of(self) * distance.abs()).sqrt()
+
+
+class RootAndMore(RootOfAlibi):
+    def embed(self, x, positions):
+        return x + sinusoidal_encoding(positions, self.config.dim)
+
+
+class RootAlone(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    bias = RootOfAlibi.bias
+
+
+def fourier(positions, dim):
+    generator = torch.Generator().manual_seed(0)
+    speed = torch.randn(dim // 2, generator=generator) / 2
+    turn = positions[:, None] * speed
+    return torch.cat((turn.sin(), turn.cos()), dim=1)
+
+
+def counter(positions, dim):
+    bit = np.arange(dim) % 8
+    digits = positions.numpy()[:, None] // 2**bit % 2
+    return (2 * digits - 1) * 1.3**bit
+
+
+def ring_of_bumps(positions, dim):
+    rows = []
+    for position in positions.tolist():
+        row = []
+        for channel in range(dim):
+            gap = (position - 300 * channel / dim) % 300
+            row.append(math.exp(-((min(gap, 300 - gap) / 12) ** 2)))
+        rows.append(row)
+    return torch.tensor(rows)
+
+
+def saws(positions, dim):
+    return positions[:, None] / (6 * 1.25 ** torch.arange(dim, dtype=torch.float64)) % 1
+
+
+def sinusoids_of_base_100(positions, dim):
+    turn = positions.numpy()[:, None] / 100 ** (np.arange(dim // 2) * 2 / dim)
+    return np.concatenate([np.exp(1j * turn).real, np.exp(1j * turn).imag], axis=1)
+
+
+def smoothed_noise(positions, dim):
+    knots = torch.rand(61, dim, generator=torch.Generator().manual_seed(1))
+    before, share = positions // 3, (positions % 3)[:, None] / 3
+    return (1 - share) * knots[before % 61] + share * knots[(before + 1) % 61]
+
+
+def the_sinusoids(positions, dim):
+    return 3 * sinusoidal_encoding(positions, dim, layout="half").flip(-1)
+
+
+def too_slow(positions, dim):
+    return sinusoidal_encoding(positions / 100, dim)
+
+
+def drawn(positions, dim):
+    table = torch.rand(400, dim, generator=torch.Generator().manual_seed(2))
+    return table[positions]
+
+
+def share_of_length(positions, dim):
+    return sinusoidal_encoding(64 * positions / len(positions), dim, base=100.0)
+
+
+def growing(positions, dim):
+    return positions[:, None].float().expand(-1, dim)
+
+
+def short_period(positions, dim):
+    turn = positions[:, None] * torch.arange(1, dim // 2 + 1) * (math.tau / 60)
+    return torch.cat((turn.sin(), turn.cos()), dim=1) / torch.arange(1, dim // 2 + 1).repeat(2) ** 2
+
+
+def a_table_of_range(positions, dim):
+    return saws(torch.arange(96), dim)[positions]
+
+
+def unseeded(positions, dim):
+    return saws(positions + int(torch.randint(100, ())), dim)
+
+
+ANSWERS = {
+    "compared": Answers(
+        [compared_numpy, compared_by_exceptions, compared_by_hand],
+        [
+            (compared_without_refusals, "What does `evaluate` give"),
+            (compared_by_mean, "over all positions"),
+            (compared_with_zero, "perfect model"),
+            (compared_long_first, "begins with the training length"),
+            (compared_trained_long, "At which length is it trained"),
+            (compared_at_home, "One model, two tests"),
+        ],
+    ),
+    "ntk_base": Answers(
+        [ntk_by_logarithm, ntk_by_bisection, ntk_by_pairs],
+        [
+            (lambda base, dim, factor: base * factor, "by too little"),
+            (lambda base, dim, factor: base * factor ** ((dim - 2) / dim), "upside down"),
+            (lambda base, dim, factor: base * factor ** (dim // 2), "second pair"),
+            (lambda base, dim, factor: base / factor ** (dim / (dim - 2)), "turn faster"),
+            (lambda base, dim, factor: base**factor, "power of itself"),
+        ],
+    ),
+    "Root": Answers(
+        [RootByLoops, RootInBuffer, RootOfAlibi, RootInNumpy],
+        [
+            (RootRewarding, "far keys gain"),
+            (RootOfNegative, "both signs"),
+            (RootWithoutHeads, "One matrix a head"),
+            (RootOutside, "belongs under it"),
+            (RootMissing, "This is ALiBi"),
+            (RootOfThePast, "come after the query"),
+            (RootFromShape, "may start"),
+            (RootAndMore, "Something else"),
+            (RootAlone, "from `Method`"),
+        ],
+    ),
+    "my_encoding": Answers(
+        [fourier, counter, ring_of_bumps, saws, sinusoids_of_base_100, smoothed_noise],
+        [
+            (the_sinusoids, "Another scale or order"),
+            (too_slow, "too much alike"),
+            (drawn, "too much changes"),
+            (share_of_length, "on its own position alone"),
+            (growing, "grows beyond"),
+            (short_period, "nearly the same vector"),
+            (a_table_of_range, "however large"),
+            (unseeded, "Chance needs"),
+        ],
+    ),
+}
