@@ -224,6 +224,7 @@ def test_infinity_is_equal_to_nothing_else():
     assert masked(lambda: [0.0, -math.inf, math.nan]).passed
     for wrong in ([0.0, -1e9, math.nan], [0.0, math.inf, math.nan], [-math.inf, -math.inf, 0.0]):
         assert not masked(lambda wrong=wrong: wrong).passed
+    assert not masked(lambda: [0.0, -1e9, math.nan]).hint  # the NaN is right
 
 
 def test_an_endless_loop_is_waited_for_once():
@@ -309,6 +310,32 @@ def test_outside_the_main_thread_there_is_no_limit_but_an_answer():
 def test_the_limit_is_over_with_the_call():
     call(lambda: 1, (), seconds=0.05)
     time.sleep(0.15)
+
+
+def test_a_call_in_a_call_has_the_shorter_of_both_limits():
+    def outer():
+        call(lambda: 1, (), seconds=5)
+        while True:
+            pass
+
+    start = time.monotonic()
+    with pytest.raises(Wrong, match=r"within 0\.2 seconds"):
+        call(outer, (), seconds=0.2)
+    assert time.monotonic() - start < 1
+
+
+def test_chance_is_no_function():
+    lucky = iter([True, True, False])
+
+    def answer(x, times):
+        return 2 * x * times + (0 if next(lucky) else 1)
+
+    assert "draw random numbers" in doubled(answer).hint
+    torch.manual_seed(0)
+    threshold = torch.rand(1)
+    torch.manual_seed(0)
+    drawn = doubled(lambda x, times: 2 * x * times + (torch.rand(1) != threshold))
+    assert "draw random numbers" in drawn.hint
 
 
 def test_a_probe_tries_its_parts_one_by_one():
