@@ -88,6 +88,8 @@ def refusals(name, answer):
 
 def test_every_question_has_answers():
     assert set(ANSWERS) == {name for name, _ in QUESTIONS}
+    assert len(QUESTIONS) >= 20
+    assert list(MASTERS) == [1, 2, 3, 4, 5, 6, 7]
 
 
 @EACH

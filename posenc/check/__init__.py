@@ -29,7 +29,7 @@ from posenc.check.chapter_5 import (
     score_from_offset,
 )
 from posenc.check.chapter_6 import biased, half_distance, slopes
-from posenc.check.chapter_7 import my_encoding, ntk_base
+from posenc.check.chapter_7 import Root, compared, my_encoding, ntk_base
 from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict, Wrong
 
 __all__ = [
@@ -37,11 +37,13 @@ __all__ = [
     "Comparison",
     "Misconception",
     "Probe",
+    "Root",
     "Verdict",
     "Wrong",
     "affordable_positions",
     "biased",
     "buckets",
+    "compared",
     "dot_product",
     "half_distance",
     "mended_decoding",
