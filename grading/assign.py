@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import io
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -27,7 +28,7 @@ from _ext.wheel import PACKAGE, build_wheel
 
 DIST = ROOT / "dist"
 ZIP = "autograder.zip"
-FACTS = "questions.json"  # in the zip, for grading.grade
+FACTS = "facts.json"  # in the zip, for grading.grade
 _REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _IN_CONTAINERS = "file:///autograder/source/files/"  # where Otter unpacks the zip there
 
@@ -71,7 +72,7 @@ def configured(master: NotebookNode, wheel: Path) -> NotebookNode:
     return found
 
 
-def facts(master: NotebookNode) -> list[dict]:
+def questions_of(master: NotebookNode) -> list[dict]:
     """What grading must know of each question."""
     prompts, tests = {}, {}
     for inside, question, cell in student.blocks(master):
@@ -93,6 +94,12 @@ def facts(master: NotebookNode) -> list[dict]:
         }
         for found in student.exercises(master)
     ]
+
+
+def title_of(master: NotebookNode) -> str:
+    """The first heading."""
+    texts = (cell.source for cell in master.cells if cell.cell_type == "markdown")
+    return re.search(r"^# +(.+)$", "\n".join(texts), re.MULTILINE)[1]
 
 
 def code(notebook: NotebookNode) -> list[str]:
@@ -123,11 +130,14 @@ def make(path: Path, folder: Path) -> Path:
     if is_current(path, folder):
         return folder / ZIP
     print(f"==> Making {path.stem}, and grading its own solution")
-    master = nbformat.read(path, as_version=4)
     try:
-        handed_out, questions = student.student(master), facts(master)
-    except (ValueError, KeyError) as error:
+        master = nbformat.read(path, as_version=4)
+        handed_out, questions = student.student(master), questions_of(master)
+        facts = {"title": title_of(master), "questions": questions}
+    except Exception as error:
         sys.exit(f"{path.name} is no master: {error}")
+    if not questions:
+        sys.exit(f"{path.name} is no master: it asks nothing")
     for question in questions:
         if not question["written"] and sum(question["tests"]) != question["points"]:
             sys.exit(f"{path.name}: the tests of {question['name']} must sum to its points")
@@ -135,7 +145,7 @@ def make(path: Path, folder: Path) -> Path:
         work = Path(temporary, "master")
         shutil.copytree(path.parent, work, ignore=shutil.ignore_patterns("*.ipynb", "__pycache__"))
         wheel = build_wheel(work)
-        (work / FACTS).write_text(json.dumps(questions, ensure_ascii=False, indent=1))
+        (work / FACTS).write_text(json.dumps(facts, ensure_ascii=False, indent=1))
         nbformat.write(configured(master, wheel), work / path.name)
         otters, made = run_otter(work / path.name, Path(temporary, "made"))
         if code(otters) != code(handed_out):

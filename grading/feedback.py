@@ -21,7 +21,12 @@ def parted(message: str) -> tuple[str, str]:
 
 
 def page(assignment: str, graded: object) -> str:
-    """The page of one submission, a `grading.marks.Graded`."""
+    """The page of one submission.
+
+    Args:
+        assignment: its title.
+        graded: a `grading.marks.Graded`.
+    """
     template = _TEMPLATES.get_template("feedback.html.j2")
     return template.render(assignment=assignment, one=graded, parted=parted)
 

@@ -40,7 +40,7 @@ _NAME = re.compile(r"[^\s.=+@-][^\x00-\x1f/]*")  # no hidden file, nothing that 
 def submissions(folder: Path) -> Iterator[tuple[str, Path, str]]:
     """Each file of a folder: its student, its path, and why it cannot be graded, if it cannot."""
     if not folder.is_dir():
-        sys.exit(f"there is no folder {str(folder)!r}; give one that holds a notebook a student")
+        sys.exit(f"there is no folder {folder.name!r}; give one that holds a notebook a student")
     for path in sorted(folder.iterdir()):
         is_notebook = path.suffix == ".ipynb"
         if path.is_symlink() or not path.is_file() or not _NAME.fullmatch(path.name):
@@ -170,16 +170,16 @@ def main() -> None:
     autograder = assign.make(master, options.dist / master.stem)
     out = Path(options.out) if options.out else folder.parent / "graded" / master.stem
     with zipfile.ZipFile(autograder) as file:
-        questions = json.loads(file.read(f"files/{assign.FACTS}"))
+        facts = json.loads(file.read(f"files/{assign.FACTS}"))
     results = reports(found, autograder, out, options)
-    graded = [judge(student, results[student], questions) for student, _, _ in found]
-    if any(question["written"] for question in questions):
+    graded = [judge(student, results[student], facts["questions"]) for student, _, _ in found]
+    if any(question["written"] for question in facts["questions"]):
         write(out / "written.csv", written.merge(out / "written.csv", graded))
     grades = io.StringIO(newline="")
     csv.writer(grades, lineterminator="\n").writerows(rows(graded))
     write(out / "grades.csv", grades.getvalue())
     for one in graded:
-        write(out / "feedback" / f"{one.student}.html", feedback.page(master.stem, one))
+        write(out / "feedback" / f"{one.student}.html", feedback.page(facts["title"], one))
     print(f"==> {len(graded)} submissions: {out / 'grades.csv'}, {out / 'feedback'}")
     if any(one.pending for one in graded):
         print(f"==> Fill in the points of {out / 'written.csv'}, then give the same command again")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from grading import written
 
 _SUSPICIOUS = re.compile(
-    r"\b(?:otter|Checker|GradingResults|test_case|fresh_check|autograder|sys\.modules|sys\.path|gc"
+    r"\b(?:otter|Checker|Comparison|Verdict|GradingResults|test_case|fresh_check|autograder|sys\.modules|sys\.path|gc"
     r"|inspect|ctypes|builtins|importlib|__import__|setattr|settrace|atexit|subprocess|threading"
     r"|os\.(?:_exit|abort|fork|kill|system|popen|environ))\b"
     r"|\b_getframe\b|/proc\b|\bopen\(|\b(?:check|math|np|torch(?:\.\w+)*)\.\w+(?=\s*=[^=])"
@@ -113,4 +113,4 @@ def judge(student: str, report: dict, questions: list[dict]) -> Graded:
     found = sorted({match[0] for match in _SUSPICIOUS.finditer(code)})
     flags = [f"look at its code: {', '.join(found)}"] if found else []
     raised = [f"below “{where.get(cell)}”: {text}" for cell, text in report["raised"].items()]
-    return Graded(student, asked, remarks, flags, raised)
+    return Graded(student, asked, list(dict.fromkeys(remarks)), flags, raised)

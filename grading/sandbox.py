@@ -35,7 +35,7 @@ _ENVIRONMENT = {
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
 _OPTIONS = (
-    "--unshare-all --die-with-parent --new-session --cap-drop ALL --clearenv "
+    "--unshare-all --as-pid-1 --die-with-parent --new-session --cap-drop ALL --clearenv "
     "--hostname sandbox --proc /proc --dev /dev --size 1048576 --tmpfs /dev/shm --remount-ro /dev "
     f"--size {GIB} --tmpfs /tmp --chdir /tmp"
 ).split()

@@ -83,9 +83,8 @@ def read(path: str) -> list[tuple[str, str]]:
     try:
         found = nbformat.read(path, as_version=4)
         return [text_of(cell) for cell in found.cells]
-    except (Exception, RecursionError) as error:
-        line = (str(error).splitlines() or [""])[0][:80]
-        raise ValueError(f"it is not a notebook ({type(error).__name__}: {line})") from None
+    except Exception as error:
+        raise ValueError("it cannot be read as a notebook") from error
 
 
 def write(cells: list[tuple[str, str]], left_out: dict[str, str]) -> str:
@@ -164,7 +163,7 @@ def grade(submission: str, autograder: str) -> dict:
                 break
             except (CellTimeoutError, DeadKernelError) as error:
                 slow = isinstance(error, CellTimeoutError)
-                reason = f"ran longer than {Execute.seconds} seconds" if slow else "ended Python"
+                reason = f"ran longer than {Execute.seconds:g} seconds" if slow else "ended Python"
                 if not Execute.at.startswith("cell-"):
                     raise ValueError(f"while the answers were tested, one {reason}") from None
                 report["left_out"][Execute.at] = reason
