@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from grading import written
 
 _SUSPICIOUS = re.compile(
-    r"\b(?:otter|Checker|Comparison|Verdict|GradingResults|test_case|fresh_check|autograder|sys\.modules|sys\.path|gc"
-    r"|inspect|ctypes|builtins|importlib|__import__|setattr|settrace|atexit|subprocess|threading"
-    r"|os\.(?:_exit|abort|fork|kill|system|popen|environ))\b"
-    r"|\b_getframe\b|/proc\b|\bopen\(|\b(?:check|math|np|torch(?:\.\w+)*)\.\w+(?=\s*=[^=])"
+    r"\b(?:otter|Checker|GradingResults|test_case|Comparison|Verdict|fresh_check|autograder"
+    r"|sys\.modules|sys\.path|gc|inspect|ctypes|builtins|importlib|__import__|setattr|settrace"
+    r"|atexit|subprocess|threading|os\.(?:_exit|abort|fork|kill|system|popen|environ))\b"
+    r"|\b_getframe\b|/proc\b|\bopen\(|^ *(?:!|%%(?:writefile|bash|sh|script)\b)"
+    r"|\b(?:check|math|np|torch(?:\.\w+)*)\.\w+(?=\s*=[^=])",
+    re.MULTILINE,
 )
 
 
@@ -95,10 +97,13 @@ def judge(student: str, report: dict, questions: list[dict]) -> Graded:
     for cell, reason in report["left_out"].items():
         remarks.append(f"a cell below “{where.get(cell)}” {reason} and was left out")
     asked = [Question(**question) for question in questions]
+    titles = {question.title for question in asked}
     for question in asked:
         tests = report["tests"].get(question.name, [])
         if question.written:
-            question.answer = written.answer(report["cells"], question.title, question.prompt)
+            question.answer = written.answer(
+                report["cells"], question.title, titles, question.prompt
+            )
         elif len(tests) != len(question.tests):
             question.verdicts = [(False, points, "not graded") for points in question.tests]
         else:

@@ -11,8 +11,8 @@ COLUMNS = ["student", "question", "points", "comment"]
 _HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
 
 
-def answer(cells: list[tuple[str, str]], title: str, prompt: str) -> str:
-    """The text below a question's heading, up to the next heading or code, without the prompt."""
+def answer(cells: list[tuple[str, str]], title: str, titles: set[str], prompt: str) -> str:
+    """The text below a question's heading, up to code or another question, without the prompt."""
     inside, found = False, []
     asked = {line.strip() for line in prompt.splitlines()}
     for kind, source in cells:
@@ -21,7 +21,7 @@ def answer(cells: list[tuple[str, str]], title: str, prompt: str) -> str:
             continue
         for line in source.splitlines():
             heading = _HEADING.match(line)
-            if heading:
+            if heading and heading[1].strip() in titles:
                 inside = heading[1].strip() == title
             elif inside and (line.strip() not in asked or not line.strip()):
                 found.append(line)

@@ -656,7 +656,7 @@ def essays(equipment, tiny, tmp_path_factory):
     """Three students of the tiny assignment, and a function that grades them."""
     folder = tmp_path_factory.mktemp("essays")
     (folder / "in").mkdir()
-    answer = "First <script>x</script>.\n\n### A step\n\nThen."
+    answer = "First <script>x</script>.\n\n## A step\n\nThen."
     for name, words in {
         "ann": answer,
         "bob": "*Write your answer here.*",
@@ -668,7 +668,7 @@ def essays(equipment, tiny, tmp_path_factory):
         texts[0].source = words
         (stub,) = (cell for cell in made.cells if cell.cell_type == "code")
         stub.source = "def double(x):\n    return x + x"
-        made.cells.append(new_markdown_cell("# Notes of my own"))
+        made.cells += [new_code_cell("double(2)"), new_markdown_cell("# Notes of my own")]
         nbformat.write(made, folder / "in" / f"{name}.ipynb")
 
     def run():
@@ -687,7 +687,7 @@ def test_written_answers_wait_for_the_instructor(essays):
     assert grades["ann"]["note"] == "not graded yet: why"
     page = (out / "feedback" / "ann.html").read_text(encoding="utf-8")
     text = BeautifulSoup(page, "html.parser").get_text()
-    assert "First <script>x</script>.\n\n### A step\n\nThen." in text
+    assert "First <script>x</script>.\n\n## A step\n\nThen." in text
     assert "<script>" not in page
     assert "Not graded yet" in text
     assert "Notes of my own" not in text
