@@ -9,7 +9,7 @@ _SUSPICIOUS = re.compile(
     r"\b(?:otter|Checker|GradingResults|test_case|Comparison|Verdict|fresh_check|autograder"
     r"|sys\.modules|sys\.path|gc|inspect|ctypes|builtins|importlib|__import__|setattr|settrace"
     r"|atexit|subprocess|threading|os\.(?:_exit|abort|fork|kill|system|popen|environ))\b"
-    r"|\b_getframe\b|/proc\b|\bopen\(|^ *(?:!|%%(?:writefile|bash|sh|script)\b)"
+    r"|\b_getframe\b|/proc\b|\bopen\(|^ *(?:!\S+|%%(?:writefile|bash|sh|script)\b)"
     r"|\b(?:check|math|np|torch(?:\.\w+)*)\.\w+(?=\s*=[^=])",
     re.MULTILINE,
 )
@@ -115,7 +115,7 @@ def judge(student: str, report: dict, questions: list[dict]) -> Graded:
         alien = "it answers no question of this assignment: is it another's?"
         some = f"nothing is named {', '.join(missing)}"
         remarks.append(alien if len(missing) == len(names) else some)
-    found = sorted({match[0] for match in _SUSPICIOUS.finditer(code)})
+    found = sorted({match[0].strip() for match in _SUSPICIOUS.finditer(code)})
     flags = [f"look at its code: {', '.join(found)}"] if found else []
     raised = [f"below “{where.get(cell)}”: {text}" for cell, text in report["raised"].items()]
     return Graded(student, asked, list(dict.fromkeys(remarks)), flags, raised)

@@ -288,7 +288,9 @@ def write_class(folder, paths):
         "another_style", notebook(**IN_OTHER_STYLES[0] | {"sinusoidal": "cosines_as_sines"}), FULL
     )
     hand_in("exits", solved("import sys\nsys.exit(1)", "raise SystemExit", "input()"), FULL)
-    hand_in("installs", solved("%pip install --quiet nosuchthing", "!curl http://a.org"), FULL)
+    hand_in(
+        "installs", solved("%pip install --quiet nosuchthing", "!curl http://a.org"), FULL, "!curl"
+    )
 
     # Hostile ones
     hand_in("kills", solved("import os\nos._exit(0)", at=4), FULL, "ended Python and was left out")
