@@ -9,10 +9,11 @@ PDF := _build/where-am-i.pdf
 CHAPTERS := $(wildcard chapters/*.ipynb)
 NOTEBOOKS := $(CHAPTERS) $(wildcard chapters/exercises/*.ipynb)
 STUDENT := _build/student
+GRADING := .venv-grading/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help book pdf test lint browser colab serve student notebooks gpu bench clean
+.PHONY: help book pdf test lint browser colab serve student notebooks gpu bench clean grader assignment grade
 
 help:
 	@echo "make book       execute the chapters and build the site in $(SITE)"
@@ -25,6 +26,9 @@ help:
 	@echo "make notebooks  execute the chapters in place and tidy them for a commit"
 	@echo "make gpu        run and record the chapters' GPU sections (needs CUDA)"
 	@echo "make bench      posenc beside its peers and beside the machine's limits"
+	@echo "make grader     an environment and a sandbox for grading, for instructors"
+	@echo "make assignment NAME=02_sinusoidal    what to hand out, and what to grade it with"
+	@echo "make grade SUBMISSIONS=folder         grades and feedback for a folder of notebooks"
 	@echo "make clean      remove everything that was built"
 
 $(READY): requirements.txt pyproject.toml
@@ -72,6 +76,22 @@ colab: .venv-colab/.ready
 	@.venv-colab/bin/python -m pip install --quiet -r $<
 	@touch $@
 
+grader: .venv-grading/.ready
+	@command -v bwrap >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends bubblewrap; }
+
+.venv-grading/.ready: grading/requirements.txt pyproject.toml README.md $(shell find posenc -type f -not -name '*.pyc')
+	@echo "==> Setting up .venv-grading, which has Otter, and posenc as it is now"
+	@test -d .venv-grading || $(PYTHON) -m venv .venv-grading
+	@$(GRADING)/python -m pip install --quiet -r $<
+	@$(GRADING)/python -m pip install --quiet --no-deps --force-reinstall $$($(GRADING)/python -m _ext.wheel .venv-grading/wheels)
+	@touch $@
+
+assignment: grader
+	@$(GRADING)/python -m grading.assign "$(NAME)"
+
+grade: grader
+	@$(GRADING)/python -m grading.grade "$(SUBMISSIONS)" --name "$(NAME)" --out "$(OUT)" --jobs $(JOBS)
+
 serve: $(READY)
 	@test -d $(SITE) || { echo "Nothing is built yet; type: make book"; exit 1; }
 	@echo "==> http://localhost:$(PORT) (Ctrl-C stops)"
@@ -94,4 +114,4 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf _build .venv .venv-colab .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf _build .venv .venv-colab .venv-grading .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -10,11 +10,7 @@ the needs of `posenc`, and adds the rest.
 """
 
 import hashlib
-import os
 import shutil
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import nbformat
@@ -27,7 +23,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
 from _ext.colab_markdown import Markdown
-from _ext.repository import ROOT
+from _ext.wheel import build_wheel
 
 COLAB = "https://colab.research.google.com/github"
 BRANCH = "gh-pages"
@@ -35,7 +31,6 @@ DRAFTS = "colab"
 SITE = "https://site.invalid/"  # stands in a draft for the address that publishing puts there
 KNOWN_TAGS = {"gpu", "hide-input", "nbval-ignore-output", "skip-execution"}
 GPU_LINE = "%%gpu"
-PACKAGE = ("posenc", "pyproject.toml", "README.md", "LICENSE")
 
 INTRODUCTION = """\
 This is a copy of [a chapter of *{book}*]({page}), to run and to change. Run the next cell first. \
@@ -171,31 +166,6 @@ def setup_cells(book: dict[str, str], site: str, wheel: Path, *, gpu: bool) -> l
         new_markdown_cell(introduction, id="introduction"),
         new_code_cell(install + GPU if gpu else install, id="install"),
     ]
-
-
-def build_wheel(folder: Path, root: Path = ROOT) -> Path:
-    """Build the wheel of `posenc` without a trace; the same sources give the same bytes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as temporary:
-        source, out = Path(temporary, "source"), Path(temporary, "out")
-        source.mkdir()
-        for name in PACKAGE:
-            if (root / name).is_dir():
-                shutil.copytree(
-                    root / name, source / name, ignore=shutil.ignore_patterns("__pycache__")
-                )
-            else:
-                shutil.copy(root / name, source)
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-        command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(out), str(source)]
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}  # 1980, where zip begins
-        made = subprocess.run(
-            command, env=environment, umask=0o022, capture_output=True, check=False, text=True
-        )
-        if made.returncode:
-            raise SphinxError(f"the wheel of posenc cannot be built:\n{made.stdout}{made.stderr}")
-        (wheel,) = out.glob("*.whl")
-        return Path(shutil.copy(wheel, folder))
 
 
 def publish(drafts: Path, site: str, folder: Path) -> list[Path]:

@@ -27,6 +27,7 @@ from sphinx.errors import SphinxError
 from _ext import colab, repository, student
 from _ext.colab_markdown import Markdown
 from _ext.predict import VERDICTS
+from _ext.wheel import PACKAGE
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "_build" / "html" / "chapters"
@@ -301,7 +302,7 @@ def wheel(tmp_path_factory):
 def sources(folder):
     """A copy of what the wheel is built from."""
     folder.mkdir()
-    for name in colab.PACKAGE:
+    for name in PACKAGE:
         subprocess.run(["cp", "-r", ROOT / name, folder], check=True)
     return folder
 
