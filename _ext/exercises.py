@@ -70,20 +70,19 @@ def visit(writer: HTML5Translator, node: copies) -> None:
 
 
 def publish(app: Sphinx, exception: Exception | None) -> None:
-    """Write the student notebooks into the site; they install the site's own wheel."""
+    """Write the student notebooks into the site."""
     if exception or app.builder.name != "html":
         return
     folder = Path(app.outdir, FOLDER)
     for old in folder.glob("*.ipynb"):
         old.unlink()
-    wheels = [path.name for path in Path(app.outdir, "wheels").glob("*.whl")]
-    student.write(folder, f"{app.config.book_site}wheels/{wheels[0]}" if wheels else "")
+    student.write(folder, student.wheel_address())
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register with Sphinx, after the extension that puts the wheel into the site."""
+    """Register with Sphinx."""
     app.setup_extension("_ext.colab")
     app.add_node(copies, html=(visit, None))
     app.add_directive("exercises", Exercises)
-    app.connect("build-finished", publish, priority=600)
+    app.connect("build-finished", publish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,6 +9,7 @@ published copies install `posenc` where it is missing, so they run in Colab.
 
 import argparse
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ import yaml
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from _ext.repository import ROOT
+from _ext.repository import ROOT, find, site
 
 EXERCISES = ROOT / "chapters" / "exercises"
 STUB = "..."
@@ -116,6 +117,15 @@ def cut(source: str) -> tuple[str, list[str]]:
     return "\n".join(left), [line for line in lines if line]
 
 
+def wheel_address() -> str:
+    """Where the published site has the package; "" if the book has no repository."""
+    repository = find()
+    if not repository:
+        return ""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    return f"{site(repository)}wheels/posenc-{version}-py3-none-any.whl"
+
+
 def student(master: NotebookNode, wheel: str = "") -> NotebookNode:
     """Return what students get: no solution, no hidden test, no output and no metadata.
 
@@ -168,5 +178,5 @@ def write(folder: Path, wheel: str = "") -> list[Path]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m _ext.student")
     parser.add_argument("folder", type=Path)
-    for made in write(parser.parse_args().folder):
+    for made in write(parser.parse_args().folder, wheel_address()):
         print(made)

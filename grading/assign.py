@@ -132,7 +132,8 @@ def make(path: Path, folder: Path) -> Path:
     print(f"==> Making {path.stem}, and grading its own solution")
     try:
         master = nbformat.read(path, as_version=4)
-        handed_out, questions = student.student(master), questions_of(master)
+        handed_out = student.student(master, student.wheel_address())
+        questions = questions_of(master)
         facts = {"title": title_of(master), "questions": questions}
     except Exception as error:
         sys.exit(f"{path.name} is no master: {error}")
@@ -148,7 +149,7 @@ def make(path: Path, folder: Path) -> Path:
         (work / FACTS).write_text(json.dumps(facts, ensure_ascii=False, indent=1))
         nbformat.write(configured(master, wheel), work / path.name)
         otters, made = run_otter(work / path.name, Path(temporary, "made"))
-        if code(otters) != code(handed_out):
+        if code(otters) != code(student.student(master)):
             sys.exit(f"{path.name}: Otter's student notebook has other code than _ext.student's")
         folder.mkdir(parents=True, exist_ok=True)
         nbformat.write(handed_out, folder / path.name)

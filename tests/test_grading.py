@@ -548,7 +548,8 @@ def test_a_submission_has_a_time_limit(assignment, tmp_path):
 def test_an_assignment_hands_out_the_students_notebook_and_no_more(assignment):
     assert {path.name for path in assignment.iterdir()} == {f"{NAME}.ipynb", "autograder.zip"}
     text = (assignment / f"{NAME}.ipynb").read_text(encoding="utf-8")
-    assert nbformat.reads(text, as_version=4) == student.student(MASTER)
+    handed_out = student.student(MASTER, student.wheel_address())
+    assert nbformat.reads(text, as_version=4) == handed_out
     assert "otter" not in text.lower()
     handed_out = {
         line.strip()

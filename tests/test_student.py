@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from _ext import colab, student
+from _ext.wheel import build_wheel
 from posenc import check
 from tests.answers.chapter_2 import in_degrees
 
@@ -90,6 +91,14 @@ def test_a_copy_for_colab_installs_the_package_once():
     assert "pip" not in json.dumps(student.student(made))
     (cell,) = (c for c in student.student(made, "https://x/posenc.whl").cells if "pip" in c.source)
     assert cell.source.count("https://x/posenc.whl") == 1
+
+
+def test_the_address_of_the_wheel_is_that_of_the_site(tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_REPOSITORY", "someone/book")
+    name = build_wheel(tmp_path).name
+    assert student.wheel_address() == f"https://someone.github.io/book/wheels/{name}"
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://git.example.org")
+    assert student.wheel_address() == ""
 
 
 def test_a_question_says_what_a_reader_should_know():
