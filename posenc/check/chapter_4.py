@@ -74,6 +74,18 @@ relative = Comparison(
             _counted,
         ),
         Misconception(
+            "first positions alone",
+            "Right where positions follow one another without gaps. You use the first of each "
+            "tensor; look at what the tensors hold besides.",
+            lambda q, k: _counted(q, k, int(q[0] - k[0])),
+        ),
+        Misconception(
+            "place by place",
+            "Here key j meets query j alone. Every query must meet every key: which axis has the "
+            "queries, which the keys?",
+            lambda q, k: k - q,
+        ),
+        Misconception(
             "queries taken for the last",
             "Right only if keys start at 0 without gaps and the queries stand at their end. "
             "The tensors say where they really stand.",
@@ -117,6 +129,7 @@ def _far(
     *,
     singles: Callable[[int], int] = lambda side: side // 2,
     beyond: float = 0,
+    rounding: Callable[[Tensor], Tensor] = torch.floor,
 ) -> Callable[[Tensor, int, int], Tensor]:
     """T5's buckets with another rule for the distances that share buckets.
 
@@ -125,13 +138,14 @@ def _far(
             max_distance; it gives a bucket, counted from the first shared one.
         singles: how many of the buckets of one side are exact.
         beyond: how many buckets a side has beyond its last.
+        rounding: makes a bucket out of what the rule gives.
     """
 
     def buckets(relative: Tensor, num_buckets: int, max_distance: int) -> Tensor:
         side = num_buckets // 2
         exact = singles(side)
         n = relative.abs().double()
-        far = exact + rule(n.clamp(min=exact), side, exact, max_distance).floor()
+        far = exact + rounding(rule(n.clamp(min=exact), side, exact, max_distance))
         far = far.clamp(max=side - 1 + beyond)
         return torch.where(n < exact, n, far) + side * (relative > 0)
 
@@ -142,14 +156,10 @@ def _growth(n: Tensor, side: int, exact: int, max_distance: int) -> Tensor:
     return (side - exact) * (n / exact).log() / math.log(max_distance / exact)
 
 
-def _begins(rounded: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
-    """A rule by which each shared bucket begins at a rounded distance."""
-
-    def rule(n: Tensor, side: int, exact: int, max_distance: int) -> Tensor:
-        steps = torch.arange(1, side - exact).double() / (side - exact)
-        return (n[:, None] >= rounded(exact * (max_distance / exact) ** steps)).sum(-1)
-
-    return rule
+def _begins(n: Tensor, side: int, exact: int, max_distance: int) -> Tensor:
+    """A rule by which each shared bucket begins at a whole number."""
+    steps = torch.arange(1, side - exact).double() / (side - exact)
+    return (n[:, None] >= (exact * (max_distance / exact) ** steps).floor()).sum(-1)
 
 
 def _far_to_near(relative: Tensor, num_buckets: int, max_distance: int) -> Tensor:
@@ -184,6 +194,12 @@ buckets = Comparison(
             lambda r, b, m: _t5(-r, b, m),
         ),
         Misconception(
+            "sides exchanged, 0 too",
+            "Left and right are swapped, and relative position 0 went along. Which keys does the "
+            "first half of the buckets hold?",
+            lambda r, b, m: _beta(r.abs(), b // 2, m) + b // 2 * (r <= 0),
+        ),
+        Misconception(
             "one direction only",
             "All keys after the query share bucket 0. That is a decoder's rule; these buckets are "
             "for both directions.",
@@ -193,11 +209,6 @@ buckets = Comparison(
             "sign ignored",
             "Half of the buckets are never used: keys on the left and on the right get the same.",
             lambda r, b, m: _beta(r.abs(), b // 2, m),
-        ),
-        Misconception(
-            "sign ignored, all buckets",
-            "Left and right get the same buckets. How many buckets are there for each of them?",
-            lambda r, b, m: _beta(r.abs(), b, m),
         ),
         Misconception(
             "not halved",
@@ -212,18 +223,24 @@ buckets = Comparison(
         ),
         Misconception(
             "zero on the right",
-            "All are right but one: to which half does relative position 0 belong?",
+            "All are right but one: to which side does relative position 0 belong?",
             lambda r, b, m: _t5(r, b, m) + b // 2 * (r == 0),
         ),
         Misconception(
             "the empty bucket filled",
-            "The left is right, the right is shifted by one. Both halves are counted from "
+            "The left is right, the right is shifted by one. Both sides are counted from "
             "distance 0, even where no key can have it.",
             lambda r, b, m: _beta(r.abs() - (r > 0).long(), b // 2, m) + b // 2 * (r > 0),
         ),
         Misconception(
+            "right side one too low",
+            "On the right, every bucket is one too low. The first bucket of that side stands for "
+            "distance 0, and remains empty.",
+            lambda r, b, m: _t5(r, b, m) - (r > 0).long(),
+        ),
+        Misconception(
             "left from far to near",
-            "The left half runs from far to near. Both halves begin at the query.",
+            "The left side runs from far to near. Both sides begin at the query.",
             _far_to_near,
         ),
         Misconception(
@@ -266,13 +283,13 @@ buckets = Comparison(
         ),
         Misconception(
             "logarithm from distance 1",
-            "Your logarithm starts at distance 1. Where do the shared buckets begin?",
+            "In your code the growth starts at distance 1. Where do the shared buckets begin?",
             _far(lambda n, side, exact, m: (side - exact) * n.log() / math.log(m)),
         ),
         Misconception(
-            "only one end of the scale moved",
-            "The logarithm starts in the right place but comes too late at max_distance: are both "
-            "distances divided by the same number?",
+            "factor from distance 1",
+            "Your factor is too large. All its steps together lead to max_distance, but not from "
+            "distance 1.",
             _far(lambda n, side, exact, m: (side - exact) * (n / exact).log() / math.log(m)),
         ),
         Misconception(
@@ -286,39 +303,34 @@ buckets = Comparison(
             ),
         ),
         Misconception(
+            "not rounded",
+            "Some of your buckets are no whole numbers. Between two beginnings, all distances "
+            "have the same bucket.",
+            _far(_growth, rounding=lambda far: far),
+        ),
+        Misconception(
             "rounded",
             "Each shared bucket after the first begins too near: do you round to the nearest "
             "whole number?",
-            _far(lambda n, side, exact, m: _growth(n, side, exact, m).round()),
-        ),
-        Misconception(
-            "beginnings rounded down",
-            "Some shared buckets begin one distance too near: is the beginning of a bucket "
-            "rounded down?",
-            _far(_begins(torch.floor)),
-        ),
-        Misconception(
-            "beginnings rounded",
-            "A few distances at the beginnings of shared buckets are wrong: must a beginning be a "
-            "whole number?",
-            _far(_begins(torch.round)),
+            _far(_growth, rounding=torch.round),
         ),
         Misconception(
             "rounded up",
             "The first shared distance is right, those after it are one bucket too high: is "
             "something rounded up, or one added?",
-            _far(lambda n, side, exact, m: _growth(n, side, exact, m).ceil()),
+            _far(_growth, rounding=torch.ceil),
         ),
         Misconception(
             "one bucket skipped",
             "All shared buckets are one too high. Which bucket has the first distance that is not "
             "exact?",
-            _far(lambda n, side, exact, m: _growth(n, side, exact, m) + 1),
+            _far(_growth, rounding=lambda far: far.floor() + 1),
         ),
         Misconception(
-            "one bucket skipped, and one too many",
-            "All shared buckets are one too high, so the farthest keys leave their half.",
-            _far(lambda n, side, exact, m: _growth(n, side, exact, m) + 1, beyond=1),
+            "beginnings rounded down",
+            "Some shared buckets begin one distance too near: is the beginning of a bucket "
+            "rounded down?",
+            _far(_begins),
         ),
         Misconception(
             "last exact distance shared",
@@ -332,16 +344,21 @@ buckets = Comparison(
             _far(_growth, singles=lambda side: max(side // 4, 1)),
         ),
         Misconception(
-            "one exact too few",
-            "Too few distances have a bucket of their own. Distance 0 is one of them; which is "
-            "the last?",
-            _far(_growth, singles=lambda side: side // 2 - 1),
-        ),
-        Misconception(
             "one exact too many",
             "Too many distances have a bucket of their own. Distance 0 is one of them; which is "
             "the last?",
             _far(_growth, singles=lambda side: side // 2 + 1),
+        ),
+        Misconception(
+            "one exact too many, growth from the last",
+            "Distance num_buckets / 4 has a bucket of its own, as if the exact ones were counted "
+            "from 1. Which distance is the first that is shared?",
+            _far(
+                lambda n, side, exact, m: (
+                    (side - exact) * (n / (exact - 1)).log() / math.log(m / (exact - 1))
+                ),
+                singles=lambda side: side // 2 + 1,
+            ),
         ),
         Misconception(
             "not capped",
@@ -350,13 +367,8 @@ buckets = Comparison(
         ),
         Misconception(
             "capped one too late",
-            "The farthest keys leave their half. Buckets are counted from 0: which is the last?",
+            "The farthest keys leave their side. Buckets are counted from 0: which is the last?",
             _far(_growth, beyond=1),
-        ),
-        Misconception(
-            "max_distance halved",
-            "Your shared buckets are too narrow: each side reaches as far as max_distance.",
-            lambda r, b, m: _t5(r, b, m // 2),
         ),
         Misconception(
             "settings ignored",
@@ -369,6 +381,7 @@ buckets = Comparison(
             lambda r, b, m: _t5(r, b, 128),
         ),
     ],
+    where=lambda arguments, place: f" for relative position {int(arguments[0][place[0]])}",
 )
 
 
@@ -492,6 +505,12 @@ skewed = Comparison(
             lambda x: skew(x).tril(),
         ),
         Misconception(
+            "fails for one query",
+            "Right as soon as there are two queries. With n = 1, is something empty in your code, "
+            "because its length or its end is 0?",
+            lambda x: skew(x) if len(x) > 1 else x[:, :0],
+        ),
+        Misconception(
             "memory taken for rows",
             "You read memory as if rows lay there one after another. That is not so for every "
             "tensor: what are the strides of a transposed one?",
@@ -567,12 +586,6 @@ _ROWS = (  # name, hint, the row of a relative position
         lambda r, clip: (r + clip).clamp(-clip, 2 * clip),
     ),
     (
-        "negative rows, not clipped",
-        "Keys after the query read the right rows. What becomes of a relative position far below "
-        "-clip?",
-        lambda r, clip: (r + clip).clamp(max=2 * clip) % (2 * clip + 1),
-    ),
-    (
         "distance",
         "Keys before the query read the rows of keys after it. A distance has lost its sign.",
         lambda r, clip: _clipped(r.abs(), clip),
@@ -623,8 +636,7 @@ mended_shaw = Comparison(
     [
         Misconception(
             "two bugs left",
-            "Both bugs are still there: one in the rows that are read, one in the size of the "
-            "numbers.",
+            "Both bugs are still there. Look at the picture first.",
             partial(_shaw, row=_clipped_late, places=0.0),
         ),
         *(Misconception(name, hint, partial(_shaw, row=row)) for name, hint, row in _ROWS),
@@ -640,7 +652,7 @@ mended_shaw = Comparison(
             )
             for name, hint, row in _ROWS
             for size, _, words, places in _SIZES
-            if (row, size) != (_clipped_late, "positions not divided")
+            if (row is _clipped_late) != (size == "positions not divided")  # one was mended badly
         ),
     ],
     tolerance=1e-3,

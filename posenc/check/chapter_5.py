@@ -1,6 +1,7 @@
 """Questions of chapter 5: rotary position embedding."""
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -62,9 +63,9 @@ def _mixed(x: Tensor, positions: Tensor, base: float, *, halves: bool) -> Tensor
     return x * turn.cos() + exchanged * turn.sin()
 
 
-def _angle_a_channel(x: Tensor, positions: Tensor, base: float) -> Tensor:
-    """Use base^(channel/d), the channel where the formula has twice the pair."""
-    turn = positions[:, None] / base ** (torch.arange(x.shape[-1]) / x.shape[-1])
+def _angle_a_channel(x: Tensor, positions: Tensor, base: float, *, factor: int = 1) -> Tensor:
+    """Use the channel where the formula has twice the pair, or (factor 2) where it has the pair."""
+    turn = positions[:, None] / base ** (factor * torch.arange(x.shape[-1]) / x.shape[-1])
     return x * turn.cos() + _weave(-x[:, 1::2], x[:, 0::2]) * turn.sin()
 
 
@@ -150,9 +151,21 @@ rotated = Comparison(
             _angle_a_channel,
         ),
         Misconception(
+            "one angle a channel, doubled",
+            "You made an angle for each of the d channels. How many pairs are there, and where "
+            "does i end?",
+            partial(_angle_a_channel, factor=2),
+        ),
+        Misconception(
             "exponent halved",
             "Pair 0 is right, the later ones are too fast. Look at the exponent of the base.",
             lambda x, p, b: _rotated(x, p, b, power=0.5),
+        ),
+        Misconception(
+            "exponent doubled",
+            "Pair 0 is right, the later ones are too slow. Is d the number of channels or of "
+            "pairs?",
+            lambda x, p, b: _rotated(x, p, b, power=2.0),
         ),
         Misconception(
             "multiplied by the wavelength",
@@ -173,6 +186,11 @@ rotated = Comparison(
             "counted from 1",
             "Every row is turned by one position too much. Use the positions as they are.",
             lambda x, p, b: _rotated(x, p + 1, b),
+        ),
+        Misconception(
+            "whole positions",
+            "Right for whole positions alone. What becomes of -2.5 in your code?",
+            lambda x, p, b: _rotated(x, p.long(), b),
         ),
         Misconception(
             "positions replaced",
@@ -211,6 +229,18 @@ def _sines_added(q: Tensor, k: Tensor, offset: float, base: float) -> Tensor:
     turn = _turns(torch.tensor(float(offset)), len(q), base)
     products = q[1::2] * k[0::2] + q[0::2] * k[1::2]
     return _cosine_part(q, k, offset, base) + (products * turn.sin()).sum()
+
+
+def _minus_in_cosines(q: Tensor, k: Tensor, offset: float, base: float) -> Tensor:
+    """In the part with the cosines, take the difference of the two products for their sum."""
+    turn = _turns(torch.tensor(float(offset)), len(q), base)
+    lost = 2 * q[1::2] * k[1::2] * turn.cos()
+    return _score(q, k, offset, base) - lost.sum()
+
+
+def _pair_by_pair(q: Tensor, k: Tensor, offset: float, base: float) -> Tensor:
+    shares = q * _rotated(k[None], torch.tensor([float(offset)]), base)[0]
+    return shares.unflatten(0, (-1, 2)).sum(-1)
 
 
 _TWIN = _noise(16, 6)
@@ -265,6 +295,16 @@ score_from_offset = Comparison(
             "At offset 0 it is not the dot product. As complex numbers, what must happen to one "
             "of the two before they are multiplied?",
             _conjugate_lost,
+        ),
+        Misconception(
+            "cosines with the wrong products",
+            "The part with the sines is right. At offset 0 nothing turns. What is the score then?",
+            _minus_in_cosines,
+        ),
+        Misconception(
+            "not summed",
+            "You have one number per pair: what is left to do?",
+            _pair_by_pair,
         ),
         Misconception(
             "sines alone",
@@ -335,8 +375,7 @@ mended_pairing = Comparison(
     [
         Misconception(
             "inverse permutation",
-            "This goes from half to interleaved. With 4 channels a head, where does each row go, "
-            "and where with 6?",
+            "With 4 channels a head, where does each row go, and where with 6?",
             _to_interleaved,
         ),
         Misconception(
@@ -359,6 +398,41 @@ mended_pairing = Comparison(
             "columns reordered",
             "The columns moved, which belong to the input. Output channels are the rows here.",
             lambda w, h: w[:, _order(len(w) // h)],
+        ),
+        Misconception(
+            "all columns reordered",
+            "You sorted the columns and left the rows alone. Which of the two are the "
+            "channels of query and key?",
+            lambda w, h: torch.cat((w[:, 0::2], w[:, 1::2]), dim=1),
+        ),
+        Misconception(
+            "pairs reversed",
+            "First and second channels are where they should be, but the last pair comes first. "
+            "It would turn with the wrong frequency.",
+            lambda w, h: _to_half(w.unflatten(0, (h, -1, 2)).flip(1).flatten(0, 2), h),
+        ),
+        *(
+            Misconception(
+                f"axes 0 and {axis} exchanged, {name}",
+                "Rows of different heads are mixed: which axis has the heads, and should it move?",
+                lambda w, h, axis=axis, sizes=sizes: (
+                    w.unflatten(0, (h, *sizes)).transpose(0, axis).flatten(0, 2)
+                ),
+            )
+            for axis in (1, 2)
+            for name, sizes in (("as given", (2, -1)), ("pairs last", (-1, 2)))
+        ),
+        *(
+            Misconception(
+                f"{name} left",
+                "The rows are in the right order, but they do not stand on a single axis.",
+                lambda w, h, sizes=sizes: _to_half(w, h).unflatten(0, (*sizes(h), -1)),
+            )
+            for name, sizes in (
+                ("axis of heads", lambda h: (h,)),
+                ("axes of heads and halves", lambda h: (h, 2)),
+                ("axis of halves", lambda h: (2 * h,)),
+            )
         ),
         Misconception(
             "first head alone",
@@ -481,7 +555,10 @@ def _rounded(
     result: torch.dtype = torch.float64,
 ) -> Tensor:
     """Cosines and sines with each step rounded to a format of its own, then widened again."""
-    speed = inverse_frequencies(dim, base=base).to(speeds).double()
+    speed = inverse_frequencies(dim, base=base)
+    if speeds == torch.float32:  # its last bit depends on how the power is taken: as in the task
+        speed = base ** (-2 * torch.arange(dim // 2) / dim)
+    speed = speed.to(speeds).double()
     turn = (positions.to(places).double()[:, None] * speed).to(product)
     return _waves(turn.double()).to(result).double()
 
@@ -490,7 +567,45 @@ def _all_in(dtype: torch.dtype, positions: Tensor, dim: int, base: float) -> Ten
     return _rounded(positions, dim, base, places=dtype, speeds=dtype, product=dtype)
 
 
-_BF16, _FP16 = torch.bfloat16, torch.float16
+def _which_wave(arguments: tuple, place: list[int]) -> str:
+    wave, row, pair = place
+    name = ("cosine", "sine")[wave]
+    return f" for the {name} of position {int(arguments[0][row])}, pair {pair}"
+
+
+_BF16, _FP16, _FP32, _FP64 = torch.bfloat16, torch.float16, torch.float32, torch.float64
+_PARTLY_MENDED = (  # name, hint, dtypes of the positions, the frequencies and the product
+    (
+        "both in bfloat16",
+        "The product is fine, but both its factors were rounded before. Widening them afterwards "
+        "brings nothing back.",
+        [(_BF16, _BF16, _FP64)],
+    ),
+    (
+        "positions in bfloat16",
+        "From 257 on some positions share one row. Which whole numbers can bfloat16 hold?",
+        [(_BF16, speeds, product) for speeds in (_FP32, _FP64) for product in (_FP32, _FP64)],
+    ),
+    (
+        "frequencies in bfloat16",
+        "Up to millions of positions pair 0 is right, but the others drift away: they turn at "
+        "speeds that are slightly off.",
+        [(_FP64, _BF16, _FP32), (_FP64, _BF16, _FP64)],
+    ),
+    (
+        "frequencies in float32",
+        "The frequencies were computed in float32: which dtype has base ** (-2 * pair / dim) for "
+        "an integer pair?",
+        [(_FP64, _FP32, _FP64)],
+    ),
+    (
+        "angles in float32",
+        "Right for all usual lengths. But float32 has a first whole number that it cannot hold, "
+        "too; only the result may be rounded to it.",
+        [(_FP64, _FP64, _FP32)],
+    ),
+)
+
 
 mended_precision = Comparison(
     "mended_precision",
@@ -500,30 +615,22 @@ mended_precision = Comparison(
         Case("positions 254 to 260", torch.arange(254, 261), 8, 10_000.0),
         Case("positions 2046 to 2051, another base", torch.arange(2046, 2052), 6, 500.0),
         Case("position 16 777 217, two channels", torch.tensor([2**24 + 1]), 2, 10_000.0),
+        Case("position 20 000 000, 8 channels", torch.tensor([20_000_000]), 8, 10_000.0),
     ],
     [
         Misconception(
             "product in bfloat16",
-            "The product is still taken in bfloat16. Of which dtype is the product of an integer "
-            "tensor and a bfloat16 one?",
+            "Three things are rounded before the cosine. List them.",
             lambda p, d, b: _all_in(_BF16, p, d, b),
         ),
-        Misconception(
-            "both in bfloat16",
-            "The product is fine, but both its factors were rounded before. Widening them "
-            "afterwards brings nothing back.",
-            lambda p, d, b: _rounded(p, d, b, places=_BF16, speeds=_BF16),
-        ),
-        Misconception(
-            "positions in bfloat16",
-            "From 257 on some positions share one row. Which whole numbers can bfloat16 hold?",
-            lambda p, d, b: _rounded(p, d, b, places=_BF16),
-        ),
-        Misconception(
-            "frequencies in bfloat16",
-            "Pair 0 is right, the others drift away as positions grow: they turn at speeds that "
-            "are slightly off.",
-            lambda p, d, b: _rounded(p, d, b, speeds=_BF16),
+        *(
+            Misconception(
+                f"{name}: {', '.join(str(dtype)[6:] for dtype in (places, speeds, product))}",
+                hint,
+                partial(_rounded, places=places, speeds=speeds, product=product),
+            )
+            for name, hint, formats in _PARTLY_MENDED
+            for places, speeds, product in formats
         ),
         Misconception(
             "angles in bfloat16",
@@ -543,22 +650,6 @@ mended_precision = Comparison(
             lambda p, d, b: _rounded(p, d, b, places=_FP16),
         ),
         Misconception(
-            "frequencies in float16",
-            "Pair 0 is right, the others are off by a little: float16 frequencies?",
-            lambda p, d, b: _rounded(p, d, b, speeds=_FP16),
-        ),
-        Misconception(
-            "angles in float16",
-            "Both factors are exact, but the angle is rounded to 11 significant bits.",
-            lambda p, d, b: _rounded(p, d, b, product=_FP16),
-        ),
-        Misconception(
-            "angles in float32",
-            "Right for all usual lengths. But float32 has a first whole number that it cannot "
-            "hold, too; only the result may be rounded to it.",
-            lambda p, d, b: _rounded(p, d, b, product=torch.float32),
-        ),
-        Misconception(
             "sines first",
             "The right numbers, but cosines are asked first, then sines.",
             lambda p, d, b: _rounded(p, d, b).flip(0),
@@ -570,4 +661,5 @@ mended_precision = Comparison(
         ),
     ],
     tolerance=1e-3,
+    where=_which_wave,
 )

@@ -51,6 +51,16 @@ def queries_at_the_end(query_positions, key_positions):
     return torch.arange(m) - torch.arange(m - n, m)[:, None]
 
 
+def counted_on_from_the_first(query_positions, key_positions):
+    q = query_positions[0] + torch.arange(len(query_positions))
+    k = key_positions[0] + torch.arange(len(key_positions))
+    return k[None, :] - q[:, None]
+
+
+def not_broadcast(query_positions, key_positions):
+    return key_positions - query_positions
+
+
 def from_one(query_positions, key_positions):
     return key_positions[None, :] - query_positions[:, None] + 1
 
@@ -223,6 +233,58 @@ def like_shaw(relative, num_buckets, max_distance):
     return relative.abs().clamp(0, last) + (relative > 0) * (last + 1)
 
 
+def left_one_low_on_the_right(relative, num_buckets, max_distance):
+    one_side = torch.tensor(buckets_in_a_loop(-relative.abs(), num_buckets, max_distance))
+    return torch.where(relative > 0, num_buckets // 2 - 1 + one_side, one_side)
+
+
+def positive_first(relative, num_buckets, max_distance):
+    one_side = torch.tensor(buckets_in_a_loop(-relative.abs(), num_buckets, max_distance))
+    return torch.where(relative > 0, one_side, one_side + num_buckets // 2)
+
+
+def no_floor(relative, num_buckets, max_distance):
+    half, near = num_buckets // 2, num_buckets // 4
+    n = relative.abs().clamp(min=near)
+    far = near + torch.log(n / near) / math.log(max_distance / near) * (half - near)
+    one_side = torch.where(relative.abs() < near, relative.abs(), far.clamp(max=half - 1))
+    return one_side + half * (relative > 0)
+
+
+def beginnings(relative, num_buckets, near, factor):
+    """Count the beginnings `near * factor**k` that each distance has reached."""
+    half = num_buckets // 2
+    result = []
+    for r in relative.tolist():
+        n, begin, bucket = abs(r), near * factor, near
+        while n >= begin and bucket < half - 1:
+            begin, bucket = begin * factor, bucket + 1
+        result.append((n if n < near else bucket) + (half if r > 0 else 0))
+    return result
+
+
+def buckets_by_steps(relative, num_buckets, max_distance):
+    near = num_buckets // 4
+    return beginnings(relative, num_buckets, near, (max_distance / near) ** (1 / near))
+
+
+def factor_from_one(relative, num_buckets, max_distance):
+    near = num_buckets // 4
+    return beginnings(relative, num_buckets, near, max_distance ** (1 / near))
+
+
+def exact_up_to_near(relative, num_buckets, max_distance):
+    half, near = num_buckets // 2, num_buckets // 4
+    result = []
+    for r in relative.tolist():
+        n = abs(r)
+        if n > near:
+            steps = math.log(n / near) / math.log(max_distance / near) * (half - near - 1)
+            n = min(near + 1 + int(steps), half - 1)
+        result.append(n + half if r > 0 else n)
+    return result
+
+
 def without_an_end(relative, num_buckets, max_distance):
     half, near = num_buckets // 2, num_buckets // 4
     n = relative.abs()
@@ -315,6 +377,13 @@ def zero_on_the_right(products):
     n, r = products.shape
     padded = torch.cat((products, products.new_zeros(n, 1)), dim=1).flatten()
     return padded[n:].reshape(n, r)[:, :n]
+
+
+def flat_from_the_middle(products):
+    """Read memory from row 0's first key to the last row's last one: an end of -0 is none."""
+    n = len(products)
+    flat = products.reshape(-1)[n - 1 : -(n - 1)]
+    return torch.stack([flat[i * (2 * n - 2) :][:n] for i in range(n)])
 
 
 def first_query_only(products):
@@ -442,16 +511,23 @@ ANSWERS = {
             (unsigned, "became of the sign"),
             (own_counting, "where they stand in their tensors"),
             (queries_at_the_end, "queries stand at their end"),
+            (counted_on_from_the_first, "first of each tensor"),
+            (not_broadcast, "which axis has the queries"),
             (from_one, "too large by 1"),
             (only_back, "No causal mask"),
         ],
     ),
     "buckets": Answers(
-        [buckets_in_a_loop, buckets_numpy, buckets_exactly, buckets_by_search],
+        [buckets_in_a_loop, buckets_numpy, buckets_exactly, buckets_by_search, buckets_by_steps],
         [
             (decoder, "a decoder's rule"),
             (other_side, "sides are exchanged"),
-            (at_least_zero, "to which half"),
+            (positive_first, "relative position 0 went along"),
+            (left_one_low_on_the_right, "every bucket is one too low"),
+            (no_floor, "no whole numbers"),
+            (factor_from_one, "but not from distance 1"),
+            (exact_up_to_near, "counted from 1"),
+            (at_least_zero, "to which side"),
             (twice_as_many, "num_buckets or larger"),
             (no_empty_bucket, "no key can have it"),
             (like_shaw, "Shaw's clip"),
@@ -490,6 +566,7 @@ ANSWERS = {
             (pad_and_stop, "more entries than there are keys"),
             (bare_stride, "what are the strides"),
             (row_of_key, "whose product"),
+            (flat_from_the_middle, "With n = 1"),
             (zero_on_the_right, "so a padded zero"),
             (first_query_only, "of which query"),
         ],
@@ -509,7 +586,7 @@ ANSWERS = {
             (shaw_with(low_row, right_size), "still read that of"),
             (shaw_with(wrapped_row, right_size), "negative index"),
             (shaw_with(short_row, right_size), "How many rows has the table"),
-            (shaw_with(unsigned_row, divided_by_d), "lost its sign. The sizes"),
+            (shaw_with(unsigned_row, half_divided), "lost its sign. The sizes"),
         ],
     ),
 }

@@ -145,6 +145,23 @@ def channel_for_pair(x, positions, base):
     return out
 
 
+def arange_of_channels(x, positions, base):
+    t = positions[:, None] * base ** (-2 * torch.arange(x.shape[1]) / x.shape[1])
+    exchanged = torch.stack((-x[:, 1::2], x[:, 0::2]), dim=-1).flatten(1)
+    return x * t.cos() + exchanged * t.sin()
+
+
+def d_for_pairs(x, positions, base):
+    pairs = x.shape[1] // 2
+    t = positions[:, None] * base ** (-2 * torch.arange(pairs) / pairs)
+    a, b = x[:, 0::2], x[:, 1::2]
+    return torch.stack((a * t.cos() - b * t.sin(), a * t.sin() + b * t.cos()), dim=-1).flatten(1)
+
+
+def positions_as_indices(x, positions, base):
+    return literally(x, positions.int(), base)
+
+
 def by_row_number(x, positions, base):
     return literally(x, torch.arange(x.shape[0]), base)
 
@@ -206,6 +223,20 @@ def score_cosines(q, k, offset, base):
     for c in range(len(q)):
         total += q[c] * k[c] * math.cos(offset * base ** (-(c // 2 * 2) / len(q)))
     return total
+
+
+def score_a_with_a_minus(q, k, offset, base):
+    t = torch.tensor(offset * theta(len(q), base))
+    a = q[0::2] * k[0::2] - q[1::2] * k[1::2]
+    b = q[1::2] * k[0::2] - q[0::2] * k[1::2]
+    return (a * t.cos() + b * t.sin()).sum()
+
+
+def score_not_summed(q, k, offset, base):
+    t = torch.tensor(offset * theta(len(q), base))
+    a = q[0::2] * k[0::2] + q[1::2] * k[1::2]
+    b = q[1::2] * k[0::2] - q[0::2] * k[1::2]
+    return a * t.cos() + b * t.sin()
 
 
 def score_b_added(q, k, offset, base):
@@ -291,6 +322,24 @@ def odd_first(weight, heads):
 def on_columns(weight, heads):
     d = len(weight) // heads
     return weight[:, [*range(0, d, 2), *range(1, d, 2)]]
+
+
+def columns_evens_then_odds(weight, heads):
+    n = weight.shape[1]
+    return weight[:, [*range(0, n, 2), *range(1, n, 2)]]
+
+
+def last_pair_first(weight, heads):
+    return torch.cat([torch.cat((w[0::2].flip(0), w[1::2].flip(0))) for w in weight.chunk(heads)])
+
+
+def axis_of_heads_moved(weight, heads):
+    parts = weight.reshape(heads, -1, 2, weight.shape[1])
+    return parts.transpose(0, 2).reshape(weight.shape)
+
+
+def axes_not_joined(weight, heads):
+    return weight.unflatten(0, (heads, -1, 2)).transpose(1, 2)
 
 
 def one_head(weight, heads):
@@ -464,6 +513,10 @@ def float32_throughout(positions, dim, base):
     return table(positions.float()[:, None] * speeds_of(dim, base))
 
 
+def speeds_in_float32(positions, dim, base):
+    return table(positions.double()[:, None] * speeds_of(dim, base).double())
+
+
 def sines_first(positions, dim, base):
     return waves_posenc(positions, dim, base)[::-1]
 
@@ -490,6 +543,9 @@ ANSWERS = {
             (in_degrees, "degrees"),
             (i_for_2i, "exponent of the base"),
             (channel_for_pair, "different angles"),
+            (arange_of_channels, "where does i end"),
+            (d_for_pairs, "too slow"),
+            (positions_as_indices, "-2.5 in your code"),
             (by_row_number, "0, 1, 2"),
             (always_ten_thousand, "10000 in your code"),
             (only_one_speed, "angle of pair 0"),
@@ -504,6 +560,8 @@ ANSWERS = {
             (score_cosines, "all the sines cancel"),
             (score_b_with_the_wrong_sign, "further on, query or key"),
             (score_b_added, "should vanish"),
+            (score_a_with_a_minus, "nothing turns"),
+            (score_not_summed, "what is left to do"),
             (score_without_conjugate, "As complex numbers"),
             (score_scaled, "square root"),
             (score_half, "half a row apart"),
@@ -514,7 +572,11 @@ ANSWERS = {
     "mended_pairing": Answers(
         [convert_by_loops, convert_numpy, convert_by_head, convert_by_matrix],
         [
-            (still_inverse, "from half to interleaved"),
+            (still_inverse, "and where with 6"),
+            (columns_evens_then_odds, "sorted the columns"),
+            (last_pair_first, "last pair comes first"),
+            (axis_of_heads_moved, "should it move"),
+            (axes_not_joined, "on a single axis"),
             (scattered, "inverse of the right one"),
             (across_heads, "Right for one head"),
             (odd_first, "turn backwards"),
@@ -543,7 +605,8 @@ ANSWERS = {
     "mended_precision": Answers(
         [waves_by_loops, waves_numpy, waves_posenc, waves_complex],
         [
-            (nothing_mended, "still taken in bfloat16"),
+            (nothing_mended, "Three things are rounded"),
+            (speeds_in_float32, "for an integer pair"),
             (widened_before_the_product, "both its factors"),
             (only_the_speeds_mended, "share one row"),
             (only_the_positions_mended, "drift away"),
