@@ -127,10 +127,8 @@ def tests_of(results: object, token: str) -> dict[str, list[list]]:
         ]
         for name, file in results.results.items()
     }
-    control = found.pop(f"control_{token}", [])
-    if [passed for passed, _ in control] != [False, True] or control[0][
-        1
-    ] != f"control: it gives {token}, not 1":
+    wrong = [False, f"control: wrong: it gives {token}, not 1"]
+    if found.pop(f"control_{token}", None) != [wrong, [True, ""]]:
         raise ValueError("this notebook changes how answers are tested, so no test counts")
     return found
 
