@@ -14,7 +14,7 @@ from posenc.check.question import Case, Comparison, Misconception
 def _weights(num_words: int) -> Tensor:
     """Attention weights between random words, the same at every call."""
     source = torch.Generator().manual_seed(num_words)
-    q, k = torch.randn(2, num_words, 8, generator=source, dtype=torch.float64)
+    q, k = torch.randn(2, num_words, 8, generator=source)
     return attention(q, k, k)[1]
 
 
@@ -26,7 +26,7 @@ shuffled_weights = Comparison(
     "shuffled_weights",
     _shuffled,
     [
-        Case("four words", _weights(4), torch.tensor([2, 0, 3, 1])),
+        Case("four words, order 2, 0, 3, 1", _weights(4), torch.tensor([2, 0, 3, 1])),
         Case("the same order", _weights(3), torch.arange(3)),
         Case("back to front", _weights(3), torch.tensor([2, 1, 0])),
         Case("the last word moved to the front", _weights(5), torch.tensor([4, 0, 1, 2, 3])),
@@ -130,6 +130,12 @@ orders_alike = Comparison(
             lambda words: math.factorial(len(words)) // math.prod(_counts(words)),
         ),
         Misconception(
+            "divided by the largest count",
+            "You look at the most frequent word only, and at how often it occurs. In how many "
+            "orders can its copies stand, and what of the other words?",
+            lambda words: math.factorial(len(words)) // max(_counts(words)),
+        ),
+        Misconception(
             "one repeated word only",
             "Right as long as a single word is repeated. What if there are two such words?",
             lambda words: math.factorial(len(words)) // math.factorial(max(_counts(words))),
@@ -202,8 +208,8 @@ def _positions(outputs: Tensor, first: float, other: float) -> Tensor:
     return 1 / _share(outputs, first, other) - 1
 
 
-def _ranks(outputs: Tensor, first: float, other: float) -> Tensor:
-    return _share(outputs, first, other).argsort(descending=True).argsort()
+def _in_order(outputs: Tensor, first: float, other: float) -> Tensor:
+    return _share(outputs, first, other).argsort(descending=True)
 
 
 def _heard(label: str, positions: Sequence[int], first: float, other: float) -> Case:
@@ -233,8 +239,25 @@ positions_from_outputs = Comparison(
         ),
         Misconception(
             "other ignored",
-            "Right if the other words are silent. What do they add to an output?",
+            "Right if the other values are 0. What do they add to an output?",
             lambda outputs, first, other: first / outputs - 1,
+        ),
+        Misconception(
+            "other subtracted once",
+            "Right if `other` is 0. An output equal to `first` belongs to position 0: what do you "
+            "give it?",
+            lambda outputs, first, other: first / (outputs - other) - 1,
+        ),
+        Misconception(
+            "other subtracted from first only",
+            "Right if `other` is 0. If the first word got no attention at all, what would an "
+            "output be?",
+            lambda outputs, first, other: (first - other) / outputs - 1,
+        ),
+        Misconception(
+            "sorted",
+            "These are the positions, but sorted. Each belongs to one output: keep their order.",
+            lambda outputs, first, other: _positions(outputs, first, other).sort().values,
         ),
         Misconception(
             "share, not position",
@@ -266,7 +289,35 @@ positions_from_outputs = Comparison(
         Misconception(
             "ranks",
             "You rank the outputs. There may be words between them that you were not given.",
-            _ranks,
+            lambda outputs, first, other: _in_order(outputs, first, other).argsort(),
+        ),
+        Misconception(
+            "ranks by size",
+            "You rank the outputs by their size. How far apart two of them are tells you more than "
+            "which is larger.",
+            lambda outputs, first, other: outputs.argsort(descending=True).argsort(),
+        ),
+        Misconception(
+            "ranks, smallest first",
+            "You rank the outputs from the smallest on. A rank cannot tell that words are missing.",
+            lambda outputs, first, other: outputs.argsort().argsort(),
+        ),
+        Misconception(
+            "argsort",
+            "This is argsort: it tells which output comes first, not the position of each. Words "
+            "may be missing, too.",
+            _in_order,
+        ),
+        Misconception(
+            "argsort by size",
+            "This is argsort of the outputs: places in the list, not in the text.",
+            lambda outputs, first, other: outputs.argsort(descending=True),
+        ),
+        Misconception(
+            "argsort, smallest first",
+            "This is argsort, from the smallest output on. It gives places in the list, not in the "
+            "text.",
+            lambda outputs, first, other: outputs.argsort(),
         ),
         Misconception(
             "one word less",

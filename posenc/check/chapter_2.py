@@ -1,6 +1,7 @@
 """Questions of chapter 2: sinusoidal encodings."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -25,6 +26,11 @@ def _wrong_index(positions: Tensor, dim: int, base: float) -> Tensor:
     return torch.where(torch.arange(dim) % 2 == 0, turn.sin(), turn.cos())
 
 
+def _doubled_index(positions: Tensor, dim: int, base: float) -> Tensor:
+    """Use base^(2 channel/dim), with i for the channel and not for the pair."""
+    return _wrong_index(positions, dim, base**2)
+
+
 SINUSOIDAL_WRONG = (
     Misconception(
         "degrees",
@@ -46,6 +52,30 @@ SINUSOIDAL_WRONG = (
         "The two channels of a pair turn at different speeds. What does i count in 2i/dim, "
         "channels or pairs?",
         _wrong_index,
+    ),
+    Misconception(
+        "i counts channels",
+        "Channel 2 turns at the speed that channel 4 should have, and channel 3 at another one: i "
+        "counts pairs.",
+        _doubled_index,
+    ),
+    Misconception(
+        "i counts every other channel",
+        "Channels 2 and 3 turn at the speed that channels 4 and 5 should have: i counts pairs, one "
+        "by one.",
+        lambda p, d, b: _weave(_turns(p, d, b, 2.0)),
+    ),
+    Misconception(
+        "cosine of the next pair",
+        "All sines are right. At which speed do your cosines turn?",
+        lambda p, d, b: torch.stack(
+            (_turns(p, d, b).sin(), (_turns(p, d, b) * b ** (-2 / d)).cos()), dim=-1
+        ).flatten(-2),
+    ),
+    Misconception(
+        "multiplied by dim",
+        "Only the first pair turns. Does dim divide in the exponent, or multiply?",
+        lambda p, d, b: _weave(p[:, None] * (torch.arange(0, d, 2) == 0)),
     ),
     Misconception(
         "exponent halved",
@@ -99,8 +129,12 @@ sinusoidal = Comparison(
 )
 
 
+def _cosines(offset: int, dim: int, base: float, power: float = 1.0) -> Tensor:
+    return _turns(torch.tensor(offset), dim, base, power).cos()
+
+
 def _dot(offset: int, dim: int, base: float) -> Tensor:
-    return angles(torch.tensor(offset), inverse_frequencies(dim, base=base)).cos().sum()
+    return _cosines(offset, dim, base).sum()
 
 
 dot_product = Comparison(
@@ -129,9 +163,51 @@ dot_product = Comparison(
             lambda k, d, b: 2 * _dot(k, d, b),
         ),
         Misconception(
+            "not summed",
+            "The result is one number: sum over the pairs.",
+            _cosines,
+        ),
+        Misconception(
+            "a speed for each channel",
+            "You add a term for each channel, each at a speed of its own. A pair has one speed and "
+            "gives one cosine.",
+            lambda k, d, b: (k / b ** (torch.arange(d) / d)).cos().sum(),
+        ),
+        Misconception(
+            "i counts channels",
+            "You add as many terms as there are channels. How many pairs are there?",
+            lambda k, d, b: (k / b ** (2 * torch.arange(d) / d)).cos().sum(),
+        ),
+        Misconception(
+            "i counts every other channel",
+            "Your second pair turns at the speed that the third should have: i counts pairs, one "
+            "by one.",
+            lambda k, d, b: _cosines(k, d, b, 2.0).sum(),
+        ),
+        Misconception(
+            "exponent halved",
+            "The exponent is 2i/dim for pair i; with i/dim the hands are too fast.",
+            lambda k, d, b: _cosines(k, d, b, 0.5).sum(),
+        ),
+        Misconception(
+            "multiplied by the wavelength",
+            "The later pairs should turn slowly. Does the power of the base divide, or multiply?",
+            lambda k, d, b: _cosines(k, d, b, -1.0).sum(),
+        ),
+        Misconception(
+            "i counted from 1",
+            "The fastest pair is missing, and there is one too slow. Where does i begin?",
+            lambda k, d, b: (_turns(torch.tensor(k), d, b) * b ** (-2 / d)).cos().sum(),
+        ),
+        Misconception(
+            "sines added",
+            "There are sines in your sum. The whole of sin a sin b + cos a cos b is one cosine.",
+            lambda k, d, b: _dot(k, d, b) + _turns(torch.tensor(k), d, b).sin().sum(),
+        ),
+        Misconception(
             "sines for cosines",
             "Which identity ends in sin a sin b + cos a cos b? At offset 0 the result is not 0.",
-            lambda k, d, b: angles(torch.tensor(k), inverse_frequencies(d, base=b)).sin().sum(),
+            lambda k, d, b: _turns(torch.tensor(k), d, b).sin().sum(),
         ),
         Misconception(
             "base ignored",
@@ -143,11 +219,35 @@ dot_product = Comparison(
 
 
 def _rows(*positions: float, dim: int, base: float = 10_000.0) -> Tensor:
-    return sinusoidal_encoding(torch.tensor(positions), dim, base=base, dtype=torch.float64)
+    return sinusoidal_encoding(torch.tensor(positions), dim, base=base)
 
 
 def _moved(rows: Tensor, offset: float, base: float) -> Tensor:
-    return rows @ shift_matrix(offset, inverse_frequencies(rows.shape[-1], base=base))
+    return rows.double() @ shift_matrix(offset, inverse_frequencies(rows.shape[-1], base=base))
+
+
+def _other_speeds(rows: Tensor, offset: float, base: float, power: float) -> Tensor:
+    return rows.double() @ shift_matrix(
+        offset, inverse_frequencies(rows.shape[-1], base=base) ** power
+    )
+
+
+def _by_identities(rows: Tensor, offset: float, base: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The angles of the turn, and the sines and cosines of the rows' positions further on."""
+    turn = _turns(torch.tensor([float(offset)]), rows.shape[-1], base)
+    sin, cos = rows[:, 0::2], rows[:, 1::2]
+    return turn, sin * turn.cos() + cos * turn.sin(), cos * turn.cos() - sin * turn.sin()
+
+
+def _pairs(sin: Tensor, cos: Tensor) -> Tensor:
+    return torch.stack((sin, cos), dim=-1).flatten(-2)
+
+
+def _moved_by_angle(rows: Tensor, offset: float, base: float, inverse: str) -> Tensor:
+    """Find the angle of each pair first, by an inverse function that knows half of the circle."""
+    sin, cos = rows[:, 0::2].double(), rows[:, 1::2].double()
+    angle = {"asin": sin.asin(), "acos": cos.acos(), "atan": (sin / cos).atan()}[inverse]
+    return _weave(angle + _turns(torch.tensor([float(offset)]), rows.shape[-1], base))
 
 
 def _half_turned(rows: Tensor, offset: float, base: float) -> Tensor:
@@ -159,14 +259,19 @@ def _half_turned(rows: Tensor, offset: float, base: float) -> Tensor:
     )
 
 
+def _overwritten(rows: Tensor, offset: float, base: float) -> Tensor:
+    turn, sin, _ = _by_identities(rows, offset, base)
+    return _pairs(sin, rows[:, 1::2] * turn.cos() - sin * turn.sin())
+
+
 moved = Comparison(
     "moved",
     _moved,
     [
-        Case("3 further, from 7", _rows(7, dim=8), 3, 10_000.0),
-        Case("3 back, from 7", _rows(7, dim=8), -3, 10_000.0),
-        Case("many rows at once", _rows(0, 2, 50, dim=6), 10, 10_000.0),
-        Case("half a position, another base", _rows(1, 4, dim=8, base=50.0), 0.5, 50.0),
+        Case("3 further, from position 7", _rows(7, dim=8), 3, 10_000.0),
+        Case("3 back, from position 7", _rows(7, dim=8), -3, 10_000.0),
+        Case("10 further, from 0, 2 and 50", _rows(0, 2, 50, dim=6), 10, 10_000.0),
+        Case("half a position further, base 50", _rows(1, 4, dim=8, base=50.0), 0.5, 50.0),
     ],
     [
         Misconception(
@@ -189,9 +294,82 @@ moved = Comparison(
         Misconception(
             "one angle for all",
             "Each pair turns at its own speed; you turned all by the angle of the first.",
-            lambda rows, offset, base: (
-                rows @ shift_matrix(offset, torch.ones(rows.shape[-1] // 2, dtype=torch.float64))
+            lambda rows, offset, base: _other_speeds(rows, offset, base, 0.0),
+        ),
+        Misconception(
+            "offset forgotten",
+            "You always move by one position. Where does the offset come in?",
+            lambda rows, offset, base: _moved(rows, 1, base),
+        ),
+        Misconception(
+            "sign of the cosines",
+            "The sines are right, the cosines are not. What is the sign in cos(a + b)?",
+            lambda rows, offset, base: _pairs(
+                _by_identities(rows, offset, base)[1], _by_identities(rows, -offset, base)[2]
             ),
+        ),
+        Misconception(
+            "sign of the sines",
+            "The cosines are right, the sines are not. What is the sign in sin(a + b)?",
+            lambda rows, offset, base: _pairs(
+                _by_identities(rows, -offset, base)[1], _by_identities(rows, offset, base)[2]
+            ),
+        ),
+        Misconception(
+            "sine and cosine exchanged",
+            "The right numbers, but the two channels of each pair are exchanged. Which comes "
+            "first?",
+            lambda rows, offset, base: _pairs(*reversed(_by_identities(rows, offset, base)[1:])),
+        ),
+        Misconception(
+            "overwritten",
+            "The sines are right. Do your cosines use the old sines, or those that you have just "
+            "written?",
+            _overwritten,
+        ),
+        Misconception(
+            "all sines first",
+            "The right numbers in another order: sine and cosine of a pair are neighbours here.",
+            lambda rows, offset, base: torch.cat(_by_identities(rows, offset, base)[1:], dim=-1),
+        ),
+        Misconception(
+            "exponent halved",
+            "The exponent is 2i/dim for pair i; with i/dim the hands are too fast.",
+            lambda rows, offset, base: _other_speeds(rows, offset, base, 0.5),
+        ),
+        Misconception(
+            "i counts every other channel",
+            "Channels 2 and 3 turn at the speed that channels 4 and 5 should have: i counts pairs, "
+            "one by one.",
+            lambda rows, offset, base: _other_speeds(rows, offset, base, 2.0),
+        ),
+        Misconception(
+            "multiplied by the wavelength",
+            "The later pairs should turn slowly. Does the power of the base divide, or multiply?",
+            lambda rows, offset, base: _other_speeds(rows, offset, base, -1.0),
+        ),
+        Misconception(
+            "rows from 0 on",
+            "You take the rows for those of 0, 1, 2, ... They may stand for any positions.",
+            lambda rows, offset, base: sinusoidal_encoding(
+                torch.arange(len(rows)) + offset, rows.shape[-1], base=base
+            ),
+        ),
+        Misconception(
+            "arcsine",
+            "An arcsine knows half of the circle only; use both numbers.",
+            lambda rows, offset, base: _moved_by_angle(rows, offset, base, "asin"),
+        ),
+        Misconception(
+            "arccosine",
+            "An arccosine cannot tell an angle from its negative; use both numbers.",
+            lambda rows, offset, base: _moved_by_angle(rows, offset, base, "acos"),
+        ),
+        Misconception(
+            "arctangent of a quotient",
+            "The quotient of sine and cosine is the same half a turn further; use both numbers and "
+            "their signs.",
+            lambda rows, offset, base: _moved_by_angle(rows, offset, base, "atan"),
         ),
         Misconception(
             "base ignored",
@@ -212,8 +390,25 @@ def _mended(positions: Tensor, dim: int) -> Tensor:
     return sinusoidal_encoding(positions, dim)
 
 
-def _in_bfloat16(positions: Tensor, dim: int) -> Tensor:
-    return sinusoidal_encoding(positions.bfloat16(), dim)
+def _rounded(dtype: torch.dtype, index: str | None = None) -> Callable[[Tensor, int], Tensor]:
+    """The encoding of rounded positions, with one of the wrong indices or none."""
+
+    def wrong(positions: Tensor, dim: int) -> Tensor:
+        rounded = positions.to(dtype).double()
+        return WRONG_SPEEDS[index](rounded, dim, 10_000.0) if index else _mended(rounded, dim)
+
+    return wrong
+
+
+def _at_base(wrong: Callable[..., object]) -> Callable[[Tensor, int], object]:
+    return lambda positions, dim: wrong(positions, dim, 10_000.0)
+
+
+WRONG_SPEEDS = {
+    known.name: known.wrong
+    for known in SINUSOIDAL_WRONG
+    if known.name in ("i for 2i", "i counts channels", "exponent halved")
+}
 
 
 mended_sinusoidal = Comparison(
@@ -223,29 +418,64 @@ mended_sinusoidal = Comparison(
         Case("positions 0 to 3", torch.arange(4), 8),
         Case("16 channels", torch.arange(4), 16),
         Case("positions 255 to 260", torch.arange(255, 261), 8),
+        Case("positions 4095 to 4100", torch.arange(4095, 4101), 8),
     ],
     [
         Misconception(
             "two bugs left",
-            "The speeds are still wrong, and positions beyond 256 still run together.",
-            lambda p, d: _wrong_index(p.bfloat16().double(), d, 10_000.0),
+            "Both bugs are still there. Take one row at a time, and compare it with the formula, "
+            "channel by channel.",
+            _rounded(torch.bfloat16, "i for 2i"),
         ),
         Misconception(
             "i for 2i",
-            "Some rows are still wrong from channel 1 on: which channels form a pair, and do they "
-            "turn at one speed?",
-            lambda p, d: _wrong_index(p, d, 10_000.0),
+            "All rows but that of position 0 are still wrong from channel 1 on: which channels "
+            "form a pair, and do they turn at one speed?",
+            _at_base(_wrong_index),
         ),
         Misconception(
             "positions in bfloat16",
-            "Small positions are right, larger ones are not: bfloat16 has 8 significant bits. "
-            "Which whole numbers can it hold?",
-            _in_bfloat16,
+            "Small positions are right, larger ones are not. Which whole numbers can the dtype of "
+            "the positions hold?",
+            _rounded(torch.bfloat16),
+        ),
+        Misconception(
+            "positions in half precision",
+            "One bug has only moved: positions up to 2048 are right, and further on they run "
+            "together again.",
+            _rounded(torch.float16),
+        ),
+        Misconception(
+            "two bugs left, one of them moved",
+            "The speeds are still wrong, and far positions still run together, only later.",
+            _rounded(torch.float16, "i for 2i"),
+        ),
+        Misconception(
+            "i counts channels, positions in bfloat16",
+            "You changed the index, but channel 2 now turns at the speed that channel 4 should "
+            "have. The other bug is still there.",
+            _rounded(torch.bfloat16, "i counts channels"),
+        ),
+        Misconception(
+            "exponent halved, positions in bfloat16",
+            "The channels of a pair have one speed now, but not that of the formula. The other bug "
+            "is still there.",
+            _rounded(torch.bfloat16, "exponent halved"),
         ),
         Misconception(
             "angles in bfloat16",
             "The angles are rounded to 8 significant bits. Round at the very end, if at all.",
             lambda p, d: _weave(_turns(p, d, 10_000.0).bfloat16().double()),
+        ),
+        Misconception(
+            "angles in half precision",
+            "The angles are rounded to 11 significant bits: too few for the far positions.",
+            lambda p, d: _weave(_turns(p, d, 10_000.0).half().double()),
+        ),
+        *(
+            Misconception(known.name, known.hint, _at_base(known.wrong))
+            for known in SINUSOIDAL_WRONG
+            if known.name not in ("i for 2i", "base ignored")
         ),
     ],
     tolerance=2e-3,

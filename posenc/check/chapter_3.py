@@ -51,6 +51,17 @@ affordable_positions = Comparison(
             lambda s, d, n, v: _affordable(s, d, 1, v),
         ),
         Misconception(
+            "words in every layer",
+            "Far too many. The word table is there once, whatever the number of layers.",
+            lambda s, d, n, v: _affordable(s, d, n, n * v),
+        ),
+        Misconception(
+            "divided by 1 + share",
+            "Too few, even fewer than if the table were no part of the total. It stands on both "
+            "sides of the inequality: watch its sign when you bring it to one.",
+            lambda s, d, n, v: math.floor(_rows(s, d, n, v) * (1 - s) / (1 + s)),
+        ),
+        Misconception(
             "small vectors forgotten",
             "A little too few: each layer has 13 vectors beside its matrices.",
             lambda s, d, n, v: math.floor(s * (v + n * 12 * d) / (1 - s)),
@@ -96,7 +107,7 @@ affordable_positions = Comparison(
 
 def _table(num_rows: int, dim: int, seed: int) -> Tensor:
     source = torch.Generator().manual_seed(seed)
-    return torch.randn(num_rows, dim, generator=source, dtype=torch.float64)
+    return torch.randn(num_rows, dim, generator=source)
 
 
 def _interpolated(rows: Tensor, length: int, mode: str = "linear", aligned: bool = True) -> Tensor:
@@ -129,6 +140,15 @@ def _at(table: Tensor, at: Tensor, *, nearer: bool = True) -> Tensor:
     return _behind_the_class(table, _read(table[1:], at, nearer=nearer))
 
 
+def _exchanged(table: Tensor, places: int, *, last: int) -> Tensor:
+    """Weigh the row below by the fraction; `last` is the largest number of a row below."""
+    rows, at = table[1:], _spaced(table, places)
+    low = at.long().clamp(max=last)
+    part = (at - low)[:, None]
+    above = (low + 1).clamp(max=len(rows) - 1)
+    return _behind_the_class(table, part * rows[low] + (1 - part) * rows[above])
+
+
 def _extrapolated(table: Tensor, places: int) -> Tensor:
     """Go on with the last step where the table ends."""
     beyond = torch.arange(1, max(places + 2 - len(table), 1))[:, None]
@@ -145,6 +165,7 @@ stretched_table = Comparison(
     "stretched_table",
     _stretched,
     [
+        Case("from 3 places to 5, as you predicted", _table(4, 2, seed=6), 5),
         Case("from 4 places to 7", _table(5, 3, seed=0), 7),
         Case("from 4 places to 9", _table(5, 2, seed=1), 9),
         Case("from 6 places to 4", _table(7, 2, seed=2), 4),
@@ -234,6 +255,25 @@ stretched_table = Comparison(
             lambda table, places: _at(table, _spaced(table, places), nearer=False),
         ),
         Misconception(
+            "weights exchanged, whole places too",
+            "Where a new place falls on an old one, the fraction f is 0. Which of the two "
+            "neighbours should have all the weight there?",
+            lambda table, places: _exchanged(table, places, last=len(table) - 2),
+        ),
+        Misconception(
+            "weights exchanged, the last place too",
+            "Even your first place is not an old row any more. At f = 0, which of the two "
+            "neighbours should count?",
+            lambda table, places: _exchanged(table, places, last=len(table) - 3),
+        ),
+        Misconception(
+            "read from row 0 on",
+            "Your patches are read from table[0] on. Whose row is that?",
+            lambda table, places: _behind_the_class(
+                table, _read(table[:-1], _spaced(table, places))
+            ),
+        ),
+        Misconception(
             "class row behind",
             "All rows are right, but the class token comes first, not last.",
             lambda table, places: _stretched(table, places).roll(-1, dims=0),
@@ -271,11 +311,12 @@ stretched_table = Comparison(
 )
 
 
-def _within(texts: Tensor) -> Tensor:
-    """Count within runs of equal numbers, padding included."""
+def _within(texts: Tensor, *, grows: bool = False) -> Tensor:
+    """Count within runs of equal numbers, padding included; or within runs that never grow."""
     columns = torch.arange(texts.shape[1]).expand_as(texts)
     begins = torch.ones_like(texts, dtype=torch.bool)
-    begins[:, 1:] = texts.diff(dim=1) != 0
+    step = texts.diff(dim=1)
+    begins[:, 1:] = step > 0 if grows else step != 0
     return columns - (begins * columns).cummax(dim=1).values
 
 
@@ -285,6 +326,12 @@ def _position_ids(texts: Tensor) -> Tensor:
 
 def _counted(texts: Tensor, dim: int = 1) -> Tensor:
     return (texts > 0).cumsum(dim=dim) - 1
+
+
+def _smaller_before(texts: Tensor) -> Tensor:
+    """Subtract the tokens of texts with smaller numbers, as if texts came in their order."""
+    smaller = (texts[:, None, :] < texts[:, :, None]) & (texts > 0)[:, None, :]
+    return (_counted(texts) - smaller.sum(-1)) * (texts > 0)
 
 
 def _numbered(texts: Tensor) -> Tensor:
@@ -317,7 +364,8 @@ position_ids = Comparison(
     [
         Misconception(
             "all three faults left",
-            "All three faults are still there. Work out the first row of the first case by hand.",
+            "All three faults are still there. Try the row that is printed in the question, and "
+            "compare token by token.",
             lambda texts: _counted(texts, dim=0),
         ),
         Misconception(
@@ -352,6 +400,18 @@ position_ids = Comparison(
             "You count on from text to text, and repeat the last number under the padding on "
             "the right.",
             lambda texts: _counted(texts).clamp(min=0),
+        ),
+        Misconception(
+            "restarted where the number grows",
+            "A text with a smaller number than the one before it does not begin at 0. The numbers "
+            "need not be in order.",
+            lambda texts: _within(texts, grows=True) * (texts > 0),
+        ),
+        Misconception(
+            "texts in order of their numbers",
+            "You take the texts with smaller numbers for the earlier ones. Texts may come in any "
+            "order.",
+            _smaller_before,
         ),
         Misconception(
             "counted from 1",

@@ -20,8 +20,13 @@ def open_mesh(weights, order):
 
 
 def by_permutation_matrices(weights, order):
-    p = torch.nn.functional.one_hot(order, len(order)).float()
-    return torch.einsum("ai,ij,bj->ab", p, weights.float(), p)
+    p = torch.nn.functional.one_hot(order, len(order)).double()
+    return torch.einsum("ai,ij,bj->ab", p, weights.double(), p)
+
+
+def as_in_the_chapter(weights, order):
+    p = torch.eye(len(order))[order]
+    return p @ weights @ p.T
 
 
 def select_twice(weights, order):
@@ -117,6 +122,10 @@ def divided_by_the_most_frequent(words):
     return math.factorial(len(words)) // math.factorial(most)
 
 
+def divided_by_the_largest_count(words):
+    return math.factorial(len(words)) / max(words.count(word) for word in words)
+
+
 def divided_by_all_repetitions(words):
     return math.factorial(len(words)) // math.factorial(len(words) - len(Counter(words)))
 
@@ -168,8 +177,41 @@ def as_if_one_and_zero(outputs, first, other):
     return (1 - outputs) / outputs
 
 
-def silent_others(outputs, first, other):
+def zero_for_the_others(outputs, first, other):
     return [first / out.item() - 1 for out in outputs]
+
+
+def subtracted_from_the_output_only(outputs, first, other):
+    return [first / (out.item() - other) - 1 for out in outputs]
+
+
+def subtracted_from_first_only(outputs, first, other):
+    return [(first - other) / out.item() - 1 for out in outputs]
+
+
+def ranked_upwards(outputs, first, other):
+    return [sorted(outputs.tolist()).index(out) for out in outputs.tolist()]
+
+
+def sorted_positions(outputs, first, other):
+    return sorted(solve_the_mean(outputs, first, other))
+
+
+def ranked_by_size(outputs, first, other):
+    falling = sorted(outputs.tolist(), reverse=True)
+    return [falling.index(out) for out in outputs.tolist()]
+
+
+def argsort_by_share(outputs, first, other):
+    return np.argsort(-((outputs - other) / (first - other)).numpy())
+
+
+def argsort_downwards(outputs, first, other):
+    return np.argsort(outputs.numpy())[::-1].copy()
+
+
+def argsort_upwards(outputs, first, other):
+    return sorted(range(len(outputs)), key=lambda i: outputs[i].item())
 
 
 def only_the_share(outputs, first, other):
@@ -195,7 +237,7 @@ def halved_each_time(outputs, first, other):
 
 ANSWERS = {
     "shuffled_weights": Answers(
-        [entry_by_entry, open_mesh, by_permutation_matrices, select_twice],
+        [entry_by_entry, open_mesh, by_permutation_matrices, as_in_the_chapter, select_twice],
         [
             (only_queries, "the keys are not"),
             (only_keys, "the queries are not"),
@@ -214,6 +256,7 @@ ANSWERS = {
             (each_word_once, "two places to fill"),
             (divided_by_counts, "three equal"),
             (divided_by_the_most_frequent, "two such words"),
+            (divided_by_the_largest_count, "most frequent word only"),
             (divided_by_all_repetitions, "one word after the other"),
             (halved_for_each_repeated_word, "occur twice are right"),
             (lower_case, "different embeddings"),
@@ -225,12 +268,20 @@ ANSWERS = {
         [
             (how_many_words, "One too many"),
             (as_if_one_and_zero, "1 and 0 only"),
-            (silent_others, "are silent"),
+            (zero_for_the_others, "values are 0"),
+            (subtracted_from_the_output_only, "An output equal to"),
+            (subtracted_from_first_only, "no attention at all"),
+            (ranked_upwards, "from the smallest on"),
+            (sorted_positions, "but sorted"),
+            (ranked_by_size, "by their size"),
+            (argsort_by_share, "which output comes first"),
+            (argsort_downwards, "argsort of the outputs"),
+            (argsort_upwards, "from the smallest output"),
             (only_the_share, "Among how many words"),
             (left_for_the_others, "all other words together"),
             (fraction_turned, "falls along the text"),
             (places_in_the_list, "Where one stands in the list"),
-            (sorted_places, "rank the outputs"),
+            (sorted_places, "between them that you"),
             (halved_each_time, "halved with every word"),
         ],
     ),

@@ -47,6 +47,15 @@ def matrices_alone(share, dim, layers, vocabulary):
     return int(share / (1 - share) * (vocabulary + layers * 12 * dim))
 
 
+def words_in_every_layer(share, dim, layers, vocabulary):
+    others = layers * (vocabulary * dim + 12 * dim**2 + 13 * dim)
+    return int(share / (1 - share) * others / dim)
+
+
+def divided_by_the_sum(share, dim, layers, vocabulary):
+    return int(share / (1 + share) * (vocabulary + layers * (12 * dim + 13)))
+
+
 def a_fraction_of_a_row(share, dim, layers, vocabulary):
     return share / (1 - share) * (vocabulary + layers * (12 * dim + 13))
 
@@ -154,6 +163,33 @@ def weights_the_wrong_way(table, places):
     return torch.stack(rows)
 
 
+def always_the_wrong_way(table, places):
+    rows, n = [table[0]], len(table) - 1
+    for p in range(places):
+        r = p * (n - 1) / (places - 1)
+        m, f = int(r), r % 1
+        rows.append(f * table[1 + m] + (1 - f) * table[min(m + 2, n)])
+    return torch.stack(rows)
+
+
+def always_the_wrong_way_to_the_end(table, places):
+    rows, n = [table[0]], len(table) - 1
+    for p in range(places):
+        r = p * (n - 1) / (places - 1)
+        m = min(int(r), n - 2)
+        rows.append((r - m) * table[1 + m] + (1 - r + m) * table[2 + m])
+    return torch.stack(rows)
+
+
+def one_row_too_low(table, places):
+    rows, n = [table[0]], len(table) - 1
+    for p in range(places):
+        r = p * (n - 1) / (places - 1)
+        m = int(r)
+        rows.append((1 - r + m) * table[m] + (r - m) * table[m + 1])
+    return torch.stack(rows)
+
+
 def class_last(table, places):
     return np.roll(channel_after_channel(table, places), -1, axis=0)
 
@@ -231,6 +267,31 @@ def all_columns(texts):
     return np.tile(np.arange(texts.shape[1]), (len(texts), 1))
 
 
+def restarted_where_it_grows(texts):
+    rows = []
+    for row in texts.tolist():
+        ids, begin, before = [], 0, 0
+        for column, text in enumerate(row):
+            if text > before:
+                begin = column
+            before = text
+            ids.append(column - begin if text else 0)
+        rows.append(ids)
+    return rows
+
+
+def behind_smaller_numbers(texts):
+    rows = []
+    for row in texts.tolist():
+        ids, count = [], 0
+        for text in row:
+            smaller = sum(0 < other < text for other in row)
+            ids.append(count - smaller if text else 0)
+            count += text > 0
+        rows.append(ids)
+    return rows
+
+
 def from_one(texts):
     return [
         [id + 1 if text else 0 for id, text in zip(*pair, strict=True)] for pair in pairs(texts)
@@ -281,6 +342,8 @@ ANSWERS = {
             (tables_alone, "than its two tables"),
             (a_single_layer, "How many does this one have"),
             (matrices_alone, "13 vectors"),
+            (words_in_every_layer, "there once"),
+            (divided_by_the_sum, "watch its sign"),
             (a_fraction_of_a_row, "whole rows"),
             (first_too_many, "is exceeded"),
             (numbers_in_the_table, "one position cost"),
@@ -297,7 +360,10 @@ ANSWERS = {
             (steps_by_counts, "steps are too long"),
             (nearest, "lies a mixture"),
             (whole_steps, "rounded down"),
-            (weights_the_wrong_way, "the fraction f"),
+            (weights_the_wrong_way, "should resemble it"),
+            (always_the_wrong_way, "falls on an old one"),
+            (always_the_wrong_way_to_the_end, "Even your first place"),
+            (one_row_too_low, "Whose row"),
             (class_last, "not last"),
             (on_and_on, "go on past"),
             (short_of_the_end, "does not reach"),
@@ -314,6 +380,8 @@ ANSWERS = {
             (chapters_cure, "from text to text"),
             (chapters_cure_masked, "first token of the second one"),
             (all_columns, "numbers of the columns"),
+            (restarted_where_it_grows, "not begin at 0"),
+            (behind_smaller_numbers, "for the earlier ones"),
             (from_one, "not 1"),
             (tokens_so_far, "Three things are left"),
             (earlier_with_the_same_number, "both sides together"),
