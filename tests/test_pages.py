@@ -124,3 +124,32 @@ def test_deprecated_roles_are_taken_out(tmp_path):
     _, after = build(tmp_path, "mend", index=raw)
     assert len(before["index"].select('.body [role="list"], .body [role="doc-biblioentry"]')) == 2
     assert not after["index"].select('.body [role="list"], .body [role="doc-biblioentry"]')
+
+
+class TestExercises:
+    def test_without_a_repository_the_notebooks_can_be_downloaded(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("GITHUB_REPOSITORY", "x/y")
+        monkeypatch.setenv("GITHUB_SERVER_URL", "https://git.example.org")
+        run, pages = build(tmp_path, "_ext.exercises", index="# E\n\n```{exercises}\n```\n")
+        assert run.returncode == 0, run.stderr
+        links = [a for p in pages["index"].select("p.copies") for a in p("a")]
+        assert {a.text for a in links} == {"Download the notebook"}
+        for link in links:
+            copy = tmp_path / "out" / "chapters" / link["href"]
+            assert "pip install" not in copy.read_text()
+
+    def test_with_one_they_open_in_colab_and_install_the_sites_wheel(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("GITHUB_REPOSITORY", "someone/book")
+        monkeypatch.delenv("GITHUB_SERVER_URL", raising=False)
+        run, pages = build(tmp_path, "_ext.exercises", index="# E\n\n```{exercises}\n```\n")
+        assert run.returncode == 0, run.stderr
+        first = pages["index"].select_one("p.copies a")
+        assert first.text == "Open in Colab"
+        assert first["href"] == (
+            "https://colab.research.google.com/github/someone/book/blob/gh-pages/"
+            "student/01_position_problem.ipynb"
+        )
+        site, out = "https://someone.github.io/book/", tmp_path / "out"
+        for copy in (out / "student").glob("*.ipynb"):
+            wheel = re.search(rf"{site}(wheels/[\w.-]+\.whl)", copy.read_text())[1]
+            assert (out / wheel).exists()
