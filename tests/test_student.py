@@ -263,3 +263,23 @@ def test_the_verdict_on_that_page_is_what_the_check_says():
     lines = [line[4:] for line in quoted.splitlines()]
     assert len(lines) == 5
     assert lines[:3] + lines[4:] == said[:3] + said[-1:]
+
+
+def test_the_weeks_of_the_syllabus_ask_for_one_to_two_hours():
+    minutes = {
+        question.title.partition(" ")[0]: question.minutes
+        for made in MASTERS.values()
+        for question in student.exercises(made)
+    }
+    numbers = list(minutes)
+    page = (student.EXERCISES.parent / "teaching.md").read_text()
+    syllabus = page.partition("## Syllabus")[2].partition("\n## ")[0]
+    weeks = re.findall(r"^\| \d \|[^|]*\| (\d.*) \|$", syllabus, re.MULTILINE)
+    assert len(weeks) == 2 + 4 + 8
+    for week in weeks:
+        total = 0
+        for part in re.findall(r"\d\.\d(?: to \d\.\d)?", week):
+            first, _, last = part.partition(" to ")
+            span = slice(numbers.index(first), numbers.index(last or first) + 1)
+            total += sum(minutes[number] for number in numbers[span])
+        assert 45 <= total <= 130, week
