@@ -100,7 +100,7 @@ IN_OTHER_STYLES = [
     )
 ]
 # What each wrong answer still gets: the hidden tests of a question are independent.
-PARTLY_RIGHT = {"always_ten_thousand": 2, "still_bfloat16": 2}
+PARTLY_RIGHT = {"always_ten_thousand": 2, "in_half_precision": 2, "still_bfloat16": 2}
 
 
 def notebook(**answers):
@@ -264,6 +264,8 @@ def write_class(folder, paths):
         expected = tuple(PARTLY_RIGHT.get(answer, 0) for answer, _ in chosen.values())
         answers = {question: answer for question, (answer, _) in chosen.items()}
         hand_in(f"wrong_{number}", notebook(**answers), expected)
+    partly = {"sinusoidal": "always_ten_thousand", "mended_sinusoidal": "still_bfloat16"}
+    hand_in("partly", notebook(**partly), (2, 0, 0, 2))
     raising = notebook(
         **(IN_OTHER_STYLES[0] | {"moved": "def moved(r, o, b):\n    return r / zero"})
     )
@@ -298,7 +300,7 @@ def write_class(folder, paths):
     endless = "def dot_product(offset, dim, base):\n    while True:\n        pass"
     hand_in("endless", notebook(**IN_OTHER_STYLES[0] | {"dot_product": endless}), (3, 0, 4, 3), "")
     hand_in("wishes", solved("huge = bytearray(2**40)", at=4), FULL)
-    eats = "eaten = []\nwhile True:\n    eaten.append(bytearray(b'1' * 2**28))"
+    eats = "eaten = []\nwhile True:\n    eaten.append(b'1' * 2**30)"
     hand_in("eats", solved(eats, at=4), NOTHING, "memory")
     forks = "import os, time\nfor _ in range(1000):\n    if os.fork() == 0:\n        time.sleep(99)"
     hand_in("forks", solved(forks, at=4), NOTHING, "processes|memory")
@@ -425,7 +427,7 @@ def test_a_wrong_answer_gets_its_hint(room, number):
 
 
 def test_feedback_says_what_was_right_and_what_was_not(room):
-    text = room.text("wrong_6")  # the base is always ten thousand
+    text = room.text("partly")
     assert "2.1 The table 2 of 3 ✓ Test 1 of 2: right (2 of 2)" in text
     assert "✗ Test 2 of 2: wrong (0 of 1)" in text
     assert "NO base 500" in text
