@@ -187,6 +187,19 @@ def _past_masked(scores: Tensor, slopes: Tensor) -> Tensor:
     return (scores + alibi_bias(slopes, _back(scores))).masked_fill(_back(scores) < 0, -math.inf)
 
 
+def _flipped(scores: Tensor, slopes: Tensor, own: int) -> Tensor:
+    """The earlier keys masked, and the others, whose distances are negative, rewarded."""
+    bias = slopes[:, None, None] * _back(scores)
+    return (scores + bias).masked_fill(_back(scores) < own, -math.inf)
+
+
+def _signed(scores: Tensor, slopes: Tensor, sign: int) -> Tensor:
+    """The mask right; the bias as if there were no cache, and without an absolute value."""
+    queries, keys = _decoding(scores)
+    bias = slopes[:, None, None] * (keys - torch.arange(len(queries))[:, None])
+    return (scores + sign * bias).masked_fill(~causal_mask(queries, keys), -math.inf)
+
+
 def _by_column(scores: Tensor, slopes: Tensor, shift: int) -> Tensor:
     """BLOOM's or MPT's form: one row of biases for all queries."""
     queries, keys = _decoding(scores)
@@ -230,6 +243,28 @@ biased = Comparison(
             "With a cache, the mask is right by now, but the penalty is not 0 where a query "
             "meets its own key.",
             lambda s, m: _biased(s, m, distance_from=0),
+        ),
+        Misconception(
+            "mask mended alone, distances signed",
+            "With a cache, the mask is right by now, but a query's own key has a bias that is "
+            "not 0. Does the bias know where the queries stand?",
+            lambda s, m: _signed(s, m, 1),
+        ),
+        Misconception(
+            "mask mended alone, sign left",
+            "The mask is right by now. The bias still has both bugs.",
+            lambda s, m: _signed(s, m, -1),
+        ),
+        Misconception(
+            "queries after all keys",
+            "Here every query stands after all keys. The last query and the last key belong to "
+            "the same token.",
+            lambda s, m: _biased(s, m, distance_from=s.shape[-1], mask_from=s.shape[-1]),
+        ),
+        Misconception(
+            "distances after all keys",
+            "The mask is right. The distances are those of queries that stand after all keys.",
+            lambda s, m: _biased(s, m, distance_from=s.shape[-1]),
         ),
         Misconception(
             "cached keys not counted",
@@ -290,6 +325,16 @@ biased = Comparison(
             "the past masked",
             "The mask is the wrong way round: it hides the keys that come before.",
             _past_masked,
+        ),
+        Misconception(
+            "the past masked, distances signed",
+            "The mask is flipped: earlier keys are hidden, and later ones gain.",
+            lambda s, m: _flipped(s, m, 0),
+        ),
+        Misconception(
+            "the past and its own key masked",
+            "The mask is flipped, and hides a query's own key as well.",
+            lambda s, m: _flipped(s, m, 1),
         ),
         Misconception(
             "softmax taken",
@@ -381,6 +426,16 @@ half_distance = Comparison(
             "That is the mean distance of the chapter. Here the weight of one key is compared "
             "with that of another.",
             lambda m: 1 / torch.expm1(m),
+        ),
+        Misconception(
+            "the token's share taken into account",
+            "Is the token's share of the sum in it? Both weights are divided by the same sum.",
+            lambda m: (math.log(2) - torch.log(-torch.expm1(-m))) / m,
+        ),
+        Misconception(
+            "a weight of one half",
+            "There the key has half of all the attention. Half of the token's own is asked for.",
+            lambda m: (math.log(2) + torch.log(-torch.expm1(-m))) / m,
         ),
         Misconception(
             "rounded up",

@@ -173,6 +173,44 @@ def biased_beyond(scores, slopes):
     return (scores - price).masked_fill(later, -math.inf)
 
 
+def biased_without_abs(scores, slopes):
+    first = scores.shape[2] - scores.shape[1]
+    price, _ = penalty(scores, slopes, 0)
+    return (scores - price).masked_fill(penalty(scores, slopes, first)[1], -math.inf)
+
+
+def biased_mask_only(scores, slopes):
+    first = scores.shape[2] - scores.shape[1]
+    price, _ = penalty(scores, slopes, 0)
+    return (scores + price).masked_fill(penalty(scores, slopes, first)[1], -math.inf)
+
+
+def biased_after_all(scores, slopes):
+    price, later = penalty(scores, slopes, scores.shape[2])
+    return (scores - price).masked_fill(later, -math.inf)
+
+
+def biased_flipped(scores, slopes):
+    _, queries, keys = scores.shape
+    relative = torch.arange(keys) - torch.arange(keys - queries, keys)[:, None]
+    return (scores + slopes[:, None, None] * relative).masked_fill(relative < 0, -math.inf)
+
+
+def biased_flipped_abs(scores, slopes):
+    _, queries, keys = scores.shape
+    relative = torch.arange(keys) - torch.arange(keys - queries, keys)[:, None]
+    return (scores - slopes[:, None, None] * relative.abs()).masked_fill(relative < 0, -math.inf)
+
+
+def half_of_share(slopes):
+    own = 1 - np.exp(-slopes.numpy())
+    return -np.log(own / 2) / slopes.numpy()
+
+
+def half_of_everything(slopes):
+    return [-math.log(0.5 / (1 - math.exp(-m))) / m for m in slopes.tolist()]
+
+
 ANSWERS = {
     "half_distance": Answers(
         [
@@ -187,6 +225,8 @@ ANSWERS = {
             (lambda slopes: np.log10(2) / slopes.numpy(), "Which logarithm"),
             (lambda slopes: slopes * math.log(2), "grow with the slope"),
             (lambda slopes: 0.5 / slopes, "fallen by 1/2"),
+            (half_of_share, "by the same sum"),
+            (half_of_everything, "half of all the attention"),
             (lambda slopes: np.ceil(np.log(2) / slopes.numpy()), "whole positions. The exact"),
         ],
     ),
@@ -217,6 +257,11 @@ ANSWERS = {
             (biased_open, "come after their query"),
             (biased_nearly_masked, "not just very small"),
             (biased_beyond, "too far on"),
+            (biased_without_abs, "where the queries stand"),
+            (biased_mask_only, "still has both bugs"),
+            (biased_after_all, "Here every query stands after"),
+            (biased_flipped, "later ones gain"),
+            (biased_flipped_abs, "the wrong way round"),
         ],
     ),
 }

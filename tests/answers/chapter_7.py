@@ -72,6 +72,14 @@ def compared_by_mean(*given):
     return pairs(*given, lambda rs: [math.nan if type(r) is str else r["loss"] for r in rs])
 
 
+def compared_on_few(methods, train_length, test_length, steps):
+    rows, both = [], [train_length, test_length]
+    for method in methods:
+        results = evaluate(trained(method, train_length, steps), "text", both, sequences=64)
+        rows.append([r["tail_loss"] if isinstance(r, dict) else np.nan for r in results.values()])
+    return np.array(rows)
+
+
 def compared_with_zero(*given):
     return pairs(*given, lambda rs: [0 if type(r) is str else r["tail_loss"] for r in rs])
 
@@ -158,6 +166,16 @@ class RootOfNegative(Method):
         return -(slopes_of(self) * relative).sqrt()
 
 
+class RootOfMinus(Method):
+    def bias(self, relative):
+        return torch.sqrt(-slopes_of(self) * relative.abs())
+
+
+class RootUnshaped(Method):
+    def bias(self, relative):
+        return -(alibi_slopes(self.config.num_heads) * relative.abs()).sqrt()
+
+
 class RootWithoutHeads(Method):
     def bias(self, relative):
         return -relative.abs().sqrt()
@@ -198,6 +216,16 @@ class RootAlone(nn.Module):
     bias = RootOfAlibi.bias
 
 
+def bounded_fourier(positions, dim):
+    speed = torch.randn(dim, generator=torch.Generator().manual_seed(3)) / 2
+    return np.tanh(3 * np.sin(np.outer(positions.numpy(), speed.numpy()) + np.arange(dim)))
+
+
+def triangles_of_integers(positions, dim):
+    half = [4 + c % 13 for c in range(dim)]
+    return [[abs((p + c) % (2 * h) - h) for c, h in enumerate(half)] for p in positions.tolist()]
+
+
 def fourier(positions, dim):
     generator = torch.Generator().manual_seed(0)
     speed = torch.randn(dim // 2, generator=generator) / 2
@@ -217,7 +245,7 @@ def ring_of_bumps(positions, dim):
         row = []
         for channel in range(dim):
             gap = (position - 300 * channel / dim) % 300
-            row.append(math.exp(-((min(gap, 300 - gap) / 12) ** 2)))
+            row.append(math.exp(-((min(gap, 300 - gap) / 24) ** 2)))
         rows.append(row)
     return torch.tensor(rows)
 
@@ -238,11 +266,24 @@ def smoothed_noise(positions, dim):
 
 
 def the_sinusoids(positions, dim):
-    return 3 * sinusoidal_encoding(positions, dim, layout="half").flip(-1)
+    """Every disguise in one: shifted, stretched, raised, reordered, and one column lost."""
+    table = 3 * sinusoidal_encoding(positions + 1, dim, layout="half").flip(-1) + 0.1
+    table[:, 0] = 1
+    return table
+
+
+def rounded_sinusoids(positions, dim):
+    return sinusoidal_encoding(positions, dim).numpy().round(1)
+
+
+def noise_of_normal_numbers(positions, dim):
+    drawn = torch.randn(dim, 500, generator=torch.Generator().manual_seed(1))
+    return F.avg_pool1d(drawn, 5, stride=1).T[positions]
 
 
 def too_slow(positions, dim):
-    return sinusoidal_encoding(positions / 100, dim)
+    gap = (positions[:, None] - 600 * torch.arange(dim) / dim) % 600
+    return (-((torch.minimum(gap, 600 - gap) / 100) ** 2)).exp()
 
 
 def drawn(positions, dim):
@@ -278,6 +319,7 @@ ANSWERS = {
             (compared_without_refusals, "What does `evaluate` give"),
             (compared_by_mean, "over all positions"),
             (compared_with_zero, "perfect model"),
+            (compared_on_few, "How many test texts"),
             (compared_long_first, "begins with the training length"),
             (compared_trained_long, "At which length is it trained"),
             (compared_at_home, "One model, two tests"),
@@ -291,6 +333,7 @@ ANSWERS = {
             (lambda base, dim, factor: base * factor ** (dim // 2), "second pair"),
             (lambda base, dim, factor: base / factor ** (dim / (dim - 2)), "turn faster"),
             (lambda base, dim, factor: base**factor, "power of itself"),
+            (lambda base, dim, factor: base * factor ** (1 / (0.5 - 1 / dim)), "both bases"),
         ],
     ),
     "Root": Answers(
@@ -298,6 +341,8 @@ ANSWERS = {
         [
             (RootRewarding, "far keys gain"),
             (RootOfNegative, "both signs"),
+            (RootOfMinus, "where does the minus sign stand"),
+            (RootUnshaped, "heads come first"),
             (RootWithoutHeads, "One matrix a head"),
             (RootOutside, "belongs under it"),
             (RootMissing, "This is ALiBi"),
@@ -308,9 +353,20 @@ ANSWERS = {
         ],
     ),
     "my_encoding": Answers(
-        [fourier, counter, ring_of_bumps, saws, sinusoids_of_base_100, smoothed_noise],
+        [
+            fourier,
+            counter,
+            ring_of_bumps,
+            saws,
+            sinusoids_of_base_100,
+            smoothed_noise,
+            bounded_fourier,
+            triangles_of_integers,
+        ],
         [
             (the_sinusoids, "Another scale or order"),
+            (rounded_sinusoids, "for a little rounding"),
+            (noise_of_normal_numbers, "bounded by force"),
             (too_slow, "too much alike"),
             (drawn, "too much changes"),
             (share_of_length, "on its own position alone"),
