@@ -136,6 +136,7 @@ def test_an_unanswered_notebook_runs_to_its_end(name):
         for cell in notebook.cells
         if cell.cell_type == "code" and "check." in cell.source
     ]
+    said = [text for text in said if text]  # a figure's cell may use a check, once it is right
     questions = [q for q in student.exercises(MASTERS[name]) if not q.written]
     assert len(said) == len(questions)
     for text, question in zip(said, questions, strict=True):
