@@ -554,7 +554,9 @@ def disorder(shown: dict, data: dict) -> list[str]:
 
 # Milliseconds from the event by which a control says that it was moved, until the new picture is
 # decoded and the first task after the next animation frame begins: that frame shows the picture.
-# Waiting for the frame is part of it, up to 17 ms at 60 frames a second.
+# Waiting for the frame is part of it, up to 17 ms at 60 frames a second. A bare frame, in which an
+# outline changes its colour and nothing else, is measured before each move: what this page costs
+# on this machine at this moment, whatever the figure does.
 TIME_TO_PAINT = """async (figure) => {
   const controls = [...figure.querySelectorAll("input[type=range], input, select")];
   const count = (c) => (c.type === "range" ? +c.max + 1 : c.options ? c.options.length : 2);
@@ -566,28 +568,41 @@ TIME_TO_PAINT = """async (figure) => {
     channel.port2.postMessage(0);
   }));
   const pause = () => new Promise((done) => setTimeout(done, 30 + 20 * Math.random()));
-  const times = [];
+  const moved = [], bare = [];
   for (let step = 1; step <= 10; step++) {
+    let start = performance.now();
+    image.style.outline = `1px solid ${step % 2 ? "red" : "blue"}`;
+    await painted();
+    bare.push(performance.now() - start);
+    await pause();
     if (control.type === "checkbox") control.checked = !control.checked;
     else control.value = (+control.value + 1) % count(control);
-    const start = performance.now();
+    start = performance.now();
     control.dispatchEvent(new Event("input", { bubbles: true }));
     await image.decode();
     await painted();
-    times.push(performance.now() - start);
+    moved.push(performance.now() - start);
     await pause();
   }
-  return times;
+  image.style.outline = "";
+  return [moved, bare];
 }"""
 
 
-def paint_times(page: Page) -> list[list[float]]:
-    """The times to a new frame, of each figure, on a processor four times slower."""
+def paint_times(page: Page) -> tuple[float, float]:
+    """Medians, moved and bare, over all figures of a page, on a processor four times slower."""
     slow = page.context.new_cdp_session(page)
     slow.send("Emulation.setCPUThrottlingRate", {"rate": 4})
     times = [figure.evaluate(TIME_TO_PAINT) for figure in page.locator("div.explore").all()]
     slow.detach()
-    return times
+    moved, bare = (statistics.median(itertools.chain(*kind)) for kind in zip(*times, strict=True))
+    print(f"{page.url}: a new frame after {moved:.0f} ms, a bare one after {bare:.0f} ms")
+    return moved, bare
+
+
+def in_time(moved: float, bare: float) -> bool:
+    """Whether a reader sees a frame at once, or a machine is too slow to show any in time."""
+    return moved <= max(50, 3 * bare)
 
 
 WITH_FIGURES = [
@@ -605,12 +620,19 @@ class TestFigures:
         expect_none([*late, *visited.problems])
 
     @pytest.mark.alone
-    def test_a_new_frame_is_there_in_50_ms(self, visited):
-        times = paint_times(visited.page)
-        medians = ", ".join(f"{statistics.median(of_one):.0f}" for of_one in times)
-        median = statistics.median(itertools.chain(*times))
-        print(f"{visited.path}: a new frame after {median:.0f} ms (median; by figure: {medians})")
-        assert median <= 50
+    def test_a_new_frame_is_there_in_50_ms_or_soon_after_a_bare_one(self, visited):
+        assert in_time(*paint_times(visited.page))
+
+
+@one_visit(WITH_FIGURES[-1:])
+class TestASlowFigure:
+    @pytest.mark.alone
+    def test_is_found(self, visited):
+        visited.page.evaluate("""() => document.addEventListener("input", () => {
+          const end = performance.now() + 500;
+          while (performance.now() < end);
+        })""")
+        assert not in_time(*paint_times(visited.page))
 
 
 # ---------------------------------------------------------------------------- questions and terms
