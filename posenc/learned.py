@@ -57,7 +57,7 @@ class LearnedEncoding(nn.Module):
         require_positions("positions", positions)
         if positions.is_floating_point():
             raise TypeError(f"positions must be integers, got {positions.dtype}")
-        low, high = (bound.item() for bound in positions.aminmax())
+        low, high = positions.aminmax()
         if low < 0:
             raise IndexError(f"positions must not be negative, got {low}")
         if high >= len(self.weight):

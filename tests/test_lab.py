@@ -1,5 +1,6 @@
 """The laboratory's models differ in their positions alone; its tasks and results are right."""
 
+import contextlib
 import math
 import random
 import re
@@ -626,6 +627,68 @@ def test_each_step_is_taken_at_its_learning_rate(monkeypatch):
     recipe = Recipe(steps=30, batch=1)
     small("none", "who", recipe=recipe)
     assert taken == [recipe.rate_at(number) for number in range(30)]
+
+
+# --- what a GPU does: compiled, and in bfloat16 ---
+
+
+# The compiler asks tensors between two graphs for their gradient, and hides this warning itself.
+quiet = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch, annotations_off):
+    """Let `train` do on the CPU what it does on a GPU, with the compiler's front half alone."""
+    runner, compile_ = training_module._runner, torch.compile
+    compiled = Counter()
+
+    def backend(graph, inputs):
+        compiled["graphs"] += 1
+        return graph
+
+    monkeypatch.setattr(torch, "compile", lambda model: compile_(model, backend=backend))
+    monkeypatch.setattr(training_module, "_runner", lambda model, _: runner(model, "cuda"))
+    precision = torch.autocast("cpu", dtype=torch.bfloat16)
+    monkeypatch.setattr(training_module, "_precision", lambda _: precision)
+    yield compiled
+    torch.compiler.reset()
+
+
+@quiet
+def test_one_model_after_another_is_compiled(as_on_a_gpu, monkeypatch):
+    monkeypatch.setattr(torch._dynamo.config, "fail_on_recompile_limit_hit", True)
+    for name in [*METHODS, "none"]:
+        as_on_a_gpu.clear()
+        size = {**TINY, "num_layers": 2}
+        train(name, "text", train_length=8, recipe=Recipe(steps=1, batch=4), size=size)
+        assert as_on_a_gpu.total(), name
+
+
+@quiet
+@pytest.mark.parametrize("task", ["text", "masked-text"])
+@every_method
+def test_compiled_and_in_bfloat16_a_step_is_the_same(as_on_a_gpu, name, task):
+    """One step of plain descent, so that the weights tell the gradients."""
+
+    def step(seed):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.optim, "AdamW", lambda weights, **_: torch.optim.SGD(weights, 1.0))
+            patch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *_: None)
+            recipe = Recipe(steps=1, batch=4, rate=1.0)
+            model = train(name, task, train_length=24, recipe=recipe, size=TINY, seed=seed)
+        return model
+
+    fast = step(0)
+    start = Transformer(fast.config, METHODS[name], seed=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_module, "_runner", lambda model, _: model)
+        patch.setattr(training_module, "_precision", lambda _: contextlib.nullcontext())
+        exact = step(0)
+    weights = zip(*(model.parameters() for model in (start, fast, exact)), strict=True)
+    moves = [(fast - start, exact - start) for start, fast, exact in weights]
+    off = sum((fast - exact).square().sum() for fast, exact in moves)
+    assert as_on_a_gpu.total()
+    assert 0 < off < 0.03**2 * sum(exact.square().sum() for _, exact in moves)
 
 
 # --- evaluation ---

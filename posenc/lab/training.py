@@ -98,7 +98,7 @@ def train(
     recipe = recipe or Recipe()
     config = Config(task.vocabulary, task.causal, train_length, **(size or {}))
     model = Transformer(config, named("method", method, METHODS), seed=seed).to(device)
-    run = torch.compile(model) if device != "cpu" else model
+    run = _runner(model, device)
     optimiser = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
     data = torch.Generator().manual_seed(seed)
     steps = tqdm(range(recipe.steps), disable=not progress, desc=type(model.method).__name__)
@@ -193,6 +193,13 @@ def _test(model: Transformer, task: Task, length: int, sequences: int) -> dict[s
 
 def _mean(values: Tensor, counted: Tensor) -> float | None:
     return round(values[counted].mean().item(), 4) if counted.any() else None
+
+
+def _runner(model: Transformer, device: str) -> nn.Module:
+    if device == "cpu":
+        return model
+    torch.compiler.reset()  # after 8 models of different methods it would compile no more
+    return torch.compile(model)
 
 
 def _precision(device: str) -> contextlib.AbstractContextManager:
