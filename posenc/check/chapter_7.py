@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.alibi import alibi_bias, alibi_slopes
-from posenc.check.calls import Wrong, call, kind
+from posenc.check.calls import UNANSWERED, Wrong, call, kind
 from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict
 from posenc.frequencies import inverse_frequencies
 from posenc.lab.methods import METHODS, Config, Method
@@ -441,7 +441,7 @@ def _require_first(required: Callable[..., None], *arguments: object) -> None:
     try:
         required(*arguments)
     except Wrong as error:
-        unanswered = str(error) == "not answered yet"
+        unanswered = str(error) == UNANSWERED
         raise Wrong(str(error) if unanswered else "tried when the other parts are right") from None
 
 
@@ -560,7 +560,7 @@ def _require_grade(name: str, answer: object, dim: int, length: int) -> None:
         try:
             return _vectors(answer, positions, dim)
         except Wrong as error:
-            if str(error) == "not answered yet" or positions.max() < length:
+            if str(error) == UNANSWERED or positions.max() < length:
                 raise
             raise ValueError(str(error)) from None  # it refuses
 
@@ -580,7 +580,7 @@ def _require_another(answer: object, dim: int, length: int) -> None:
     try:
         table = _vectors(answer, positions, dim)
     except Wrong as error:
-        if str(error) == "not answered yet":
+        if str(error) == UNANSWERED:
             raise
         positions = torch.arange(length)
         table = _vectors(answer, positions, dim)
