@@ -6,7 +6,7 @@
 
 A tidy notebook has its execution counts and text outputs, which nbval compares. It has no
 images, no widget state and no metadata that changes from run to run. A cell tagged `gpu` keeps
-the output that was recorded on a GPU; without one it says that it was not run.
+the output that was recorded on a GPU; where none was, all such cells say that they were not run.
 """
 
 import argparse
@@ -41,6 +41,10 @@ def execute(notebook: NotebookNode, folder: Path, *, gpu: bool) -> None:
     ).execute()
 
 
+def _was_run(cell: NotebookNode) -> bool:
+    return any(output.get("text") != NOT_RUN for output in cell.outputs)
+
+
 def tidy(notebook: NotebookNode) -> NotebookNode:
     """Return the notebook as git should hold it; tidying twice changes nothing."""
     notebook = copy.deepcopy(notebook)
@@ -48,13 +52,16 @@ def tidy(notebook: NotebookNode) -> NotebookNode:
         kernelspec=NotebookNode(display_name="Python 3", language="python", name="python3"),
         language_info=NotebookNode(name="python"),
     )
+    on_gpu = [cell for cell in notebook.cells if is_gpu(cell)]
+    note = nbformat.v4.new_output("stream", name="stdout", text=NOT_RUN)
+    nothing = [] if any(map(_was_run, on_gpu)) else [note]
     for cell in notebook.cells:
         kept = {k: v for k, v in cell.metadata.items() if k in KEPT_CELL_METADATA}
         cell.metadata = NotebookNode(kept)
         if cell.cell_type != "code":
             continue
-        if is_gpu(cell) and not cell.outputs:
-            cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=NOT_RUN)]
+        if is_gpu(cell) and not _was_run(cell):
+            cell.outputs = list(nothing)
         for output in cell.outputs:
             if "data" in output:
                 output.data = {k: v for k, v in output.data.items() if _is_text(k)}

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from _ext import posenc_cache
-from _ext.notebooks import is_gpu, tidy
+from _ext.notebooks import NOT_RUN, is_gpu, tidy
 
 ROOT = Path(__file__).parent.parent
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
@@ -92,10 +92,12 @@ class TestChapter:
         assert text.count("```{predict}") >= 3
         assert text.count("{admonition} The question") == 1
 
-    def test_excused_gpu_cells_show_a_record_or_say_that_there_is_none(self, path):
-        for cell in filter(is_gpu, code_cells(read(path))):
-            shown = "".join(output.get("text", "") for output in cell.outputs)
-            assert "needs CUDA" in shown or re.search(r"torch \S+, commit \S+, \d{4}-", shown)
+    def test_a_gpu_section_shows_a_record_or_says_that_there_is_none(self, path):
+        cells = [cell for cell in code_cells(read(path)) if is_gpu(cell)]
+        shown = ["".join(output.get("text", "") for output in cell.outputs) for cell in cells]
+        none = all("needs CUDA" in text for text in shown)
+        assert none or re.search(r"torch \S+, commit \S+, \d{4}-", shown[-1])
+        assert none or not any("needs CUDA" in text for text in shown)
 
 
 def test_the_chapters_on_attention_have_gpu_sections():
@@ -172,6 +174,19 @@ def test_an_image_or_volatile_metadata_is_not_tidy():
         spoil(spoiled)
         assert tidy(spoiled) != spoiled
         assert tidy(spoiled) == notebook
+
+
+def test_once_a_gpu_has_run_a_section_no_cell_of_it_says_not_run():
+    notebook = read(CHAPTERS[3])
+    preparing, measuring = filter(is_gpu, code_cells(notebook))
+    preparing.outputs, measuring.outputs = [], [nbformat.v4.new_output("stream", text="3 ms")]
+    spoiled = copy.deepcopy(notebook)
+    spoiled_cell = next(filter(is_gpu, code_cells(spoiled)))
+    spoiled_cell.outputs = [nbformat.v4.new_output("stream", text=NOT_RUN)]
+    assert tidy(notebook) == tidy(spoiled) == notebook
+    measuring.outputs = []
+    said = [cell.outputs[0].text for cell in filter(is_gpu, code_cells(tidy(notebook)))]
+    assert said == [NOT_RUN, NOT_RUN]
 
 
 def test_gpu_cells_are_reported_as_skipped(tmp_path):
