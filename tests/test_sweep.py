@@ -16,7 +16,7 @@ import pytest
 import torch
 from distributed import LocalCluster
 
-from posenc.lab import METHODS, TASKS, records, sweep
+from posenc.lab import METHODS, TASKS, Recipe, records, sweep
 from posenc.lab.__main__ import main
 from posenc.lab.records import FORMAT, SHIPPED, Record, Run, append, read, recorded
 from posenc.lab.report import by_position, groups, rows, table
@@ -645,10 +645,22 @@ def test_every_shipped_line_is_a_record_with_its_provenance():
 
 
 def test_each_method_was_run_on_each_recorded_task_with_three_seeds():
-    runs = {(r.run.task, r.run.method, r.run.seed) for r in recorded() if r.run.device == "cpu"}
+    usual = [r.run for r in recorded() if (r.run.device, r.run.rate) == ("cpu", Recipe.rate)]
+    runs = {(run.task, run.method, run.seed) for run in usual}
     tasks = {task for task, _, _ in runs}
     assert tasks == set(TASKS)
     assert runs == set(itertools.product(tasks, METHODS, range(3)))
+
+
+def test_each_method_was_run_on_text_at_four_rates():
+    runs = [r.run for r in recorded() if (r.run.device, r.run.task) == ("cpu", "text")]
+    rates = {0.001, 0.002, 0.004, 0.008}
+    assert {run.rate for run in runs} == rates
+    first = {(run.method, run.rate) for run in runs if run.seed == 0}
+    assert first == set(itertools.product(METHODS, rates))
+    others = {(run.method, run.rate, run.seed) for run in runs if run.rate != Recipe.rate}
+    many = itertools.product(("sinusoidal", "rope"), rates - {Recipe.rate}, (1, 2))
+    assert set(many) == {run for run in others if run[-1] > 0}
 
 
 def test_a_shipped_record_can_be_had_again():
