@@ -624,17 +624,6 @@ class TestFigures:
         assert in_time(*paint_times(visited.page))
 
 
-@one_visit(WITH_FIGURES[-1:])
-class TestASlowFigure:
-    @pytest.mark.alone
-    def test_is_found(self, visited):
-        visited.page.evaluate("""() => document.addEventListener("input", () => {
-          const end = performance.now() + 500;
-          while (performance.now() < end);
-        })""")
-        assert not in_time(*paint_times(visited.page))
-
-
 # ---------------------------------------------------------------------------- questions and terms
 
 
@@ -824,7 +813,7 @@ FIGURE_FAULTS = {  # what is done to a figure -> a word of what its check says
 }
 BUSY = """document.addEventListener("input", () => {
   const start = performance.now();
-  while (performance.now() - start < 80);
+  while (performance.now() - start < 400);
 }, true)"""
 
 
@@ -856,7 +845,7 @@ class TestTheTestsCanFail:
 
     def test_a_slow_figure_is_found(self, chapter):
         chapter.page.evaluate(BUSY)
-        assert statistics.median(itertools.chain(*paint_times(chapter.page))) > 50
+        assert not in_time(*paint_times(chapter.page))
 
     @pytest.mark.parametrize(
         ("fault", "complaint"),
