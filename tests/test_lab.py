@@ -16,7 +16,18 @@ import torch
 from helpers import close, randn, same
 
 from posenc import attention, causal_mask, sinusoidal_encoding
-from posenc.lab import METHODS, TASKS, Config, Method, Recipe, Task, Transformer, evaluate, train
+from posenc.lab import (
+    METHODS,
+    TASKS,
+    Config,
+    Method,
+    Recipe,
+    Task,
+    Transformer,
+    evaluate,
+    peak_memory,
+    train,
+)
 from posenc.lab import tasks as tasks_module
 from posenc.lab import training as training_module
 
@@ -670,25 +681,38 @@ def test_one_model_after_another_is_compiled(as_on_a_gpu, monkeypatch):
 def test_compiled_and_in_bfloat16_a_step_is_the_same(as_on_a_gpu, name, task):
     """One step of plain descent, so that the weights tell the gradients."""
 
-    def step(seed):
+    def step():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(torch.optim, "AdamW", lambda weights, **_: torch.optim.SGD(weights, 1.0))
             patch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *_: None)
             recipe = Recipe(steps=1, batch=4, rate=1.0)
-            model = train(name, task, train_length=24, recipe=recipe, size=TINY, seed=seed)
-        return model
+            return train(name, task, train_length=24, recipe=recipe, size=TINY)
 
-    fast = step(0)
+    fast = step()
     start = Transformer(fast.config, METHODS[name], seed=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training_module, "_runner", lambda model, _: model)
         patch.setattr(training_module, "_precision", lambda _: contextlib.nullcontext())
-        exact = step(0)
+        exact = step()
     weights = zip(*(model.parameters() for model in (start, fast, exact)), strict=True)
     moves = [(fast - start, exact - start) for start, fast, exact in weights]
     off = sum((fast - exact).square().sum() for fast, exact in moves)
     assert as_on_a_gpu.total()
     assert 0 < off < 0.03**2 * sum(exact.square().sum() for _, exact in moves)
+
+
+def test_peak_memory_is_what_a_call_adds_to_what_is_held(monkeypatch):
+    with pytest.raises(ValueError, match="without CUDA"):
+        peak_memory(lambda: None)
+    memory = {"held": 100, "peak": 900}  # the peak is that of an earlier call
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: memory["held"])
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: memory["peak"])
+    monkeypatch.setattr(
+        torch.cuda, "reset_peak_memory_stats", lambda: memory.update(peak=memory["held"])
+    )
+    assert peak_memory(lambda: memory.update(peak=350)) == 250
+    assert peak_memory(lambda: memory.update(peak=120)) == 20
 
 
 # --- evaluation ---

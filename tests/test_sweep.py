@@ -582,6 +582,8 @@ def test_what_was_trained_otherwise_has_a_table_of_its_own(other):
     if not {"task", "train_length"} & other.keys():
         with pytest.raises(ValueError, match="records must share device, size, steps, batch"):
             rows(some, "who", 4)
+        with pytest.raises(ValueError, match="records must share device, size, steps, batch"):
+            by_position(some, "who", 4, "rope", 4)
 
 
 def test_a_seed_that_is_there_twice_is_refused():

@@ -1,7 +1,7 @@
 """Evidence: what was trained and measured, on what, and when.
 
 `train` and `evaluate` run one model, `python -m posenc.lab sweep` many; `Method` is what a
-positional method of your own must be. `device_times` times code.
+positional method of your own must be. `device_times` times code, `peak_memory` weighs it.
 """
 
 from posenc.lab.methods import METHODS, Config, Method
@@ -9,7 +9,7 @@ from posenc.lab.model import Transformer
 from posenc.lab.records import Record, Run, read, recorded
 from posenc.lab.report import Row, by_position, rows, table
 from posenc.lab.tasks import TASKS, Batch, Task
-from posenc.lab.timing import device_times, provenance
+from posenc.lab.timing import device_times, peak_memory, provenance
 from posenc.lab.training import Recipe, evaluate, train
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "by_position",
     "device_times",
     "evaluate",
+    "peak_memory",
     "provenance",
     "read",
     "recorded",

@@ -129,7 +129,7 @@ def read(path: Path) -> tuple[list[Record], list[str]]:
 
 
 def recorded() -> list[Record]:
-    """Read the records that come with the package.
+    """Read the records that come with the package, those of all learning rates.
 
     Raises:
         ValueError: if a line of them is no record.

@@ -33,7 +33,7 @@ def rows(records: Sequence[Record], task: str, train_length: int) -> list[Row]:
     """Gather the records of one task and length, one row a method in the order of METHODS.
 
     Args:
-        records: from `read`; models of one size.
+        records: from `read`; models of one size, trained by one recipe.
         task: a name of TASKS.
         train_length: tokens of a training sequence.
 
@@ -43,14 +43,18 @@ def rows(records: Sequence[Record], task: str, train_length: int) -> list[Row]:
     Raises:
         ValueError: if sizes or recipes would be mixed, or a seed is there twice.
     """
+    by_method = defaultdict(list)
+    for record in _of_one_recipe(records, task, train_length):
+        by_method[record.run.method].append(record)
+    return [_row(method, by_method[method], task) for method in METHODS if method in by_method]
+
+
+def _of_one_recipe(records: Sequence[Record], task: str, train_length: int) -> list[Record]:
     chosen = [r for r in records if (r.run.task, r.run.train_length) == (task, train_length)]
     recipes = list(groups(chosen))
     if len(recipes) > 1:
         raise ValueError(f"records must share device, size, steps, batch and rate, got {recipes}")
-    by_method = defaultdict(list)
-    for record in chosen:
-        by_method[record.run.method].append(record)
-    return [_row(method, by_method[method], task) for method in METHODS if method in by_method]
+    return chosen
 
 
 def _row(method: str, records: list[Record], task: str) -> Row:
@@ -74,7 +78,7 @@ def by_position(
     """Loss along the sequence: the mean over seeds for positions 0-7, 8-15 and so on.
 
     Args:
-        records: from `read`; models of one size.
+        records: from `read`; models of one size, trained by one recipe.
         task: a name of TASKS that predicts something at every position.
         train_length: tokens of a training sequence.
         method: a name of METHODS.
@@ -84,13 +88,13 @@ def by_position(
         Nats, one number a block of 8 positions.
 
     Raises:
-        ValueError: if the method was not run on this task, or cannot run at this length.
+        ValueError: if sizes or recipes would be mixed, or the method was not run on this task, or
+            cannot run at this length.
     """
-    wanted = (task, train_length, method)
     found = [
         record.results.get(length)
-        for record in records
-        if (record.run.task, record.run.train_length, record.run.method) == wanted
+        for record in _of_one_recipe(records, task, train_length)
+        if record.run.method == method
     ]
     if not found or not all(isinstance(result, dict) for result in found):
         raise ValueError(f"records must hold {method} on {task} at {length}, got {found[:1]}")

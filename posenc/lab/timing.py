@@ -49,6 +49,30 @@ def device_times(
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def peak_memory(function: Callable[[], object]) -> int:
+    """The most memory that a call takes on the GPU, beyond what is held before it.
+
+    Args:
+        function: of no arguments; it is called once.
+
+    Returns:
+        Bytes.
+
+    Raises:
+        ValueError: if there is no GPU.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     assert peak_memory(lambda: torch.ones(1024, device="cuda")) >= 4096
+    """
+    if not torch.cuda.is_available():
+        raise ValueError("device must be there, got 'cuda' without CUDA")
+    torch.cuda.reset_peak_memory_stats()
+    held = torch.cuda.memory_allocated()
+    function()
+    return torch.cuda.max_memory_allocated() - held
+
+
 def _elapsed(function: Callable[[], object], device: str) -> float:
     if device == "cpu":
         start = time.perf_counter()
