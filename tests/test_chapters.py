@@ -54,6 +54,12 @@ class TestNotebook:
         counts = [c.execution_count for c in code_cells(notebook) if not is_gpu(c)]
         assert counts == sorted(counts)
 
+    def test_no_line_of_an_output_ends_in_blanks(self, path):
+        """Merging the parts of an output may strip them, on some days and not on others."""
+        for cell in code_cells(read(path)):
+            for output in cell.outputs:
+                assert not re.search(r"[ \t]$", output.get("text", ""), re.MULTILINE)
+
     def test_is_tidy(self, path):
         notebook = read(path)
         assert tidy(notebook) == notebook
