@@ -3,13 +3,19 @@
 The cache of executed notebooks is keyed on their code alone. Here it gets one folder for each
 state of what that code imports: the package `posenc` and the pinned requirements. The results of
 cells that only a GPU can run come from git and are not executed here; they count as well.
+
+What a cell prints may arrive in parts that break within a line. They are put together while the
+cell runs; the page's own way of merging them would end a line at each break.
 """
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 
+import nbclient
 import nbformat
+from jupyter_cache.executors import utils as executor
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -43,4 +49,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx; a changed fingerprint makes it read all pages again."""
     app.add_config_value("posenc_fingerprint", "", "env")
     app.connect("config-inited", use_own_folder, priority=10)
+    executor.executenb = partial(nbclient.execute, coalesce_streams=True)
     return {"parallel_read_safe": True}

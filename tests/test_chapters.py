@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import nbformat
 import pytest
+from myst_nb.core.utils import coalesce_streams
 
 from _ext import posenc_cache
 from _ext.notebooks import NOT_RUN, is_gpu, tidy
@@ -203,6 +205,17 @@ def test_gpu_cells_are_reported_as_skipped(tmp_path):
     result = run_nbval(notebook, tmp_path / "gpu.ipynb")
     assert "1 skipped" in result.stdout
     assert "needs CUDA" in result.stdout
+
+
+def test_the_book_prints_a_line_that_arrives_in_parts_as_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(posenc_cache.executor, "executenb", posenc_cache.executor.executenb)
+    posenc_cache.setup(Mock())
+    parts = 'import time\nprint("one", end="", flush=True)\ntime.sleep(0.5)\nprint(" two")'
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(parts)])
+    posenc_cache.executor.single_nb_execution(
+        notebook, cwd=str(tmp_path), timeout=60, allow_errors=False
+    )
+    assert coalesce_streams(notebook.cells[0].outputs)[0].text == "one two\n"
 
 
 @pytest.mark.parametrize(

@@ -522,7 +522,11 @@ def run(notebook, folder):
     hidden = {"POSENC_BOOK", "PYTHONPATH"}
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
     client = NotebookClient(
-        notebook, timeout=600, kernel_name="colab", resources={"metadata": {"path": str(folder)}}
+        notebook,
+        timeout=600,
+        kernel_name="colab",
+        resources={"metadata": {"path": str(folder)}},
+        coalesce_streams=True,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jupyter-client's, on its own event loop
