@@ -168,6 +168,6 @@ def _transformer_xl(positions: Tensor) -> Tensor:
         caught.append(sinusoidal(*args, **kwargs))
         return caught[-1]
 
-    with mock.patch("posenc.relative.sinusoidal_encoding", spy):
+    with mock.patch("posenc.transformer_xl.sinusoidal_encoding", spy):
         module(q, keys, keys, positions[-1:] + positions[0], positions)
     return caught[0].flip(0)  # distances from the query at last + first: last ... first

@@ -2,22 +2,15 @@
 
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.attention import attention, causal_mask
+from posenc.card import Grade, ReportCard, report_card
 from posenc.frequencies import angles, inverse_frequencies, phasors, wavelengths
 from posenc.learned import LearnedEncoding
-from posenc.relative import (
-    ShawRelative,
-    T5RelativeBias,
-    TransformerXLRelative,
-    diagonals,
-    relative_attention,
-    relative_positions,
-    skew,
-    t5_buckets,
-    toeplitz,
-)
-from posenc.report import Grade, ReportCard, report_card
+from posenc.relative import diagonals, relative_attention, relative_positions, skew, toeplitz
 from posenc.rotary import rotate
+from posenc.shaw import ShawRelative
 from posenc.sinusoidal import shift_matrix, sinusoidal_encoding, tensor2tensor_encoding
+from posenc.t5 import T5RelativeBias, t5_buckets
+from posenc.transformer_xl import TransformerXLRelative
 
 __version__ = "0.1.0"
 

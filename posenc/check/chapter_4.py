@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from posenc.check.question import Case, Comparison, Misconception
-from posenc.relative import relative_positions, skew, t5_buckets, toeplitz
+from posenc.relative import relative_positions, skew, toeplitz
+from posenc.t5 import t5_buckets
 
 _NOISE = torch.Generator().manual_seed(4)
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.alibi import alibi_bias, alibi_slopes
+from posenc.card import report_card
 from posenc.check.calls import UNANSWERED, Wrong, call, kind
 from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict
 from posenc.frequencies import inverse_frequencies
@@ -17,7 +18,6 @@ from posenc.lab.model import Transformer
 from posenc.lab.tasks import TASKS
 from posenc.lab.training import Recipe, evaluate, train
 from posenc.relative import relative_positions
-from posenc.report import report_card
 from posenc.sinusoidal import sinusoidal_encoding, tensor2tensor_encoding
 
 

@@ -10,9 +10,12 @@ from torch import Tensor, nn
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.frequencies import angles, inverse_frequencies
 from posenc.learned import LearnedEncoding
-from posenc.relative import ShawRelative, T5RelativeBias, TransformerXLRelative, relative_positions
+from posenc.relative import relative_positions
 from posenc.rotary import rotate
+from posenc.shaw import ShawRelative
 from posenc.sinusoidal import sinusoidal_encoding
+from posenc.t5 import T5RelativeBias
+from posenc.transformer_xl import TransformerXLRelative
 
 
 @dataclass(frozen=True)

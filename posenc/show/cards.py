@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
-from posenc.report import ReportCard
+from posenc.card import ReportCard
 
 _NOISE = 1e-6  # what is smaller comes from rounding, and is written as 0
 

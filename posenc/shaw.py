@@ -1,0 +1,91 @@
+"""Shaw's relative attention: a learned vector for each clipped distance."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from posenc._validate import require_positive
+from posenc.attention import attention
+from posenc.relative import matching_diagonals, skew
+
+
+class ShawRelative(nn.Module):
+    """Shaw et al.: a learned vector for every clipped relative position, for keys and values.
+
+    score[i, j] = q[i] . (k[j] + key_weight[clip(j - i)]) / sqrt(d)
+    output[i]   = sum_j weights[i, j] (v[j] + value_weight[clip(j - i)])
+
+    with clip(r) = max(-max_distance, min(max_distance, r)); row r + max_distance of a table
+    belongs to relative position r. Heads share the tables, as in the paper's big model.
+
+    Args:
+        head_dim: channels of one head, positive.
+        max_distance: positive; all keys farther than that look equally far.
+        values: whether to have the value table too, as the paper does.
+        std: standard deviation of the normal initialisation.
+
+    Attributes:
+        key_weight: [2 max_distance + 1, head_dim].
+        value_weight: likewise, or None.
+
+    Raises:
+        TypeError: if head_dim or max_distance is not an int.
+        ValueError: if head_dim or max_distance is not positive.
+
+    Example:
+        >>> q = k = v = torch.randn(1, 2, 5, 8)
+        >>> p = torch.arange(5)
+        >>> ShawRelative(8, max_distance=3)(q, k, v, p, p)[0].shape
+        torch.Size([1, 2, 5, 8])
+
+    Paper: Shaw et al. (2018), Self-Attention with Relative Position Representations, eqs. 3-5.
+    """
+
+    def __init__(self, head_dim: int, *, max_distance: int, values: bool = True, std: float = 0.02):
+        super().__init__()
+        require_positive("head_dim", head_dim)
+        require_positive("max_distance", max_distance)
+        self.max_distance = max_distance
+        rows = 2 * max_distance + 1
+        self.key_weight = nn.Parameter(torch.randn(rows, head_dim) * std)
+        self.value_weight = nn.Parameter(torch.randn(rows, head_dim) * std) if values else None
+
+    def forward(
+        self,
+        q: Float[Tensor, "*batch q d"],
+        k: Float[Tensor, "*batch k d"],
+        v: Float[Tensor, "*batch k d"],
+        query_positions: Int[Tensor, " q"],
+        key_positions: Int[Tensor, " k"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> tuple[Float[Tensor, "*batch q d"], Float[Tensor, "*batch q k"]]:
+        """Attend with relative keys and values.
+
+        Args:
+            q, k, v: queries, keys and values.
+            query_positions: consecutive integers in increasing order, one a query.
+            key_positions: likewise, one a key.
+            mask: True where a query may look.
+
+        Returns:
+            Outputs and weights, as `posenc.attention`.
+
+        Raises:
+            TypeError: as in `posenc.attention`.
+            ValueError: if q, or v with a value table, does not have head_dim channels, positions
+                are not consecutive or do not match q and k, or as in `posenc.attention`.
+        """
+        for name, x, weight in (("q", q, self.key_weight), ("v", v, self.value_weight)):
+            if weight is not None and x.shape[-1] != weight.shape[-1]:
+                raise ValueError(f"{name} must have {weight.shape[-1]} channels, got {x.shape[-1]}")
+        relative = matching_diagonals(q, k, query_positions, key_positions)
+        rows = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
+        scale = q.shape[-1] ** -0.5
+        bias = scale * skew(q @ self.key_weight[rows].T)
+        output, weights = attention(q, k, v, bias=bias, mask=mask)
+        if self.value_weight is not None:
+            by_diagonal = weights.new_zeros(*weights.shape[:-1], len(relative))
+            skew(by_diagonal).copy_(weights)
+            output = output + by_diagonal @ self.value_weight[rows]
+        return output, weights

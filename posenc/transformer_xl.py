@@ -1,0 +1,96 @@
+"""Transformer-XL's relative attention: an absolute score's four terms, rewritten for distances."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from posenc._validate import require_positive
+from posenc.attention import attention
+from posenc.relative import matching_diagonals, skew
+from posenc.sinusoidal import sinusoidal_encoding
+
+
+class TransformerXLRelative(nn.Module):
+    """Transformer-XL: the four terms of an absolute score, rewritten for relative positions.
+
+    score[i, j] = ((q[i] + u) . k[j] + (q[i] + v) . W_R R[i - j]) / sqrt(head_dim)
+
+    R is the sinusoidal encoding, sines first, of the distance back, i - j = -relative; it is
+    computed from the positions at every call and no buffer holds it, so casting the module
+    to bfloat16 leaves its angles exact. u and v are one vector a head, W_R a matrix a head.
+
+    Args:
+        num_heads: positive.
+        head_dim: channels of one head, positive.
+        dim: channels of R, positive and even; the model's width in the paper.
+        base: as in `sinusoidal_encoding`.
+        std: standard deviation of the normal initialisation.
+
+    Attributes:
+        u, v: [num_heads, head_dim], content and position bias.
+        w_r: [num_heads, head_dim, dim].
+
+    Raises:
+        TypeError: if a count is not an int.
+        ValueError: if a count is not positive, dim is odd, or base is not above 1.
+
+    Example:
+        >>> q = k = v = torch.randn(1, 2, 5, 8)
+        >>> p = torch.arange(5)
+        >>> TransformerXLRelative(2, 8, 16)(q, k, v, p, p)[0].shape
+        torch.Size([1, 2, 5, 8])
+
+    Paper: Dai et al. (2019), Transformer-XL, section 3.3.
+    """
+
+    def __init__(
+        self, num_heads: int, head_dim: int, dim: int, *, base: float = 10_000.0, std: float = 0.02
+    ):
+        super().__init__()
+        require_positive("num_heads", num_heads)
+        require_positive("head_dim", head_dim)
+        sinusoidal_encoding(torch.zeros(1), dim, base=base)  # refuses bad settings now, not later
+        self.dim = dim
+        self.base = base
+        self.u = nn.Parameter(torch.randn(num_heads, head_dim) * std)
+        self.v = nn.Parameter(torch.randn(num_heads, head_dim) * std)
+        self.w_r = nn.Parameter(torch.randn(num_heads, head_dim, dim) * std)
+
+    def forward(
+        self,
+        q: Float[Tensor, "*batch h q d"],
+        k: Float[Tensor, "*batch h k d"],
+        v: Float[Tensor, "*batch h k d"],
+        query_positions: Int[Tensor, " q"],
+        key_positions: Int[Tensor, " k"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> tuple[Float[Tensor, "*batch h q d"], Float[Tensor, "*batch h q k"]]:
+        """Attend with the four terms.
+
+        Args:
+            q, k, v: queries, keys and values of num_heads heads.
+            query_positions: consecutive integers in increasing order, one a query.
+            key_positions: likewise, one a key.
+            mask: True where a query may look.
+
+        Returns:
+            Outputs and weights, as `posenc.attention`.
+
+        Raises:
+            TypeError: as in `posenc.attention`.
+            ValueError: if q does not have the module's heads and channels, positions are not
+                consecutive or do not match q and k, or as in `posenc.attention`.
+        """
+        if q.shape[-3:-2] + q.shape[-1:] != self.u.shape:
+            raise ValueError(
+                f"q must have heads and channels {tuple(self.u.shape)}, got shape {tuple(q.shape)}"
+            )
+        relative = matching_diagonals(q, k, query_positions, key_positions)
+        encoding = sinusoidal_encoding(
+            -relative, self.dim, base=self.base, layout="half", dtype=q.dtype
+        )
+        keys = encoding @ self.w_r.transpose(-1, -2)  # [h, r, d]
+        position = skew((q + self.v[:, None]) @ keys.transpose(-1, -2))
+        scale = q.shape[-1] ** -0.5
+        return attention(q + self.u[:, None], k, v, bias=scale * position, mask=mask, scale=scale)
