@@ -1,9 +1,12 @@
 # Every target sets itself up: the first run makes .venv from requirements.txt, later ones reuse it.
+# What a machine cannot provide (no apt, no root) is said, and its tests are reported as skipped;
+# with CI=true it is an error instead.
 PYTHON ?= python3
 PORT ?= 8000
 JOBS ?= 2
 BIN := .venv/bin
 READY := .venv/.ready
+CORE := $(wildcard $(patsubst posenc/%.py,tests/test_%.py,$(wildcard posenc/[a-z]*.py)))
 SITE := _build/html
 PDF := _build/where-am-i.pdf
 CHAPTERS := $(wildcard chapters/*.ipynb)
@@ -13,14 +16,13 @@ GRADING := .venv-grading/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help book pdf test lint browser colab serve student notebooks gpu bench clean grader assignment grade
+.PHONY: help book pdf test quick lint tools browser colab serve student notebooks gpu bench clean grader assignment grade
 
 help:
 	@echo "make book       execute the chapters and build the site in $(SITE)"
 	@echo "make pdf        the whole book as one PDF (needs a browser)"
-	@echo "make test       lint, unit and parity tests, the site in a browser, and every notebook"
-	@echo "make colab      an environment with Colab's versions, for the tests of the Colab copies"
-	@echo "make browser    install Chromium, on Debian and Ubuntu"
+	@echo "make test       everything: provides what the tests need, builds the book, tests it all"
+	@echo "make quick      lint and the tests of posenc's core, in a minute: for every save"
 	@echo "make serve      open the built site on http://localhost:$(PORT)"
 	@echo "make student    the exercises without their solutions, in $(STUDENT)"
 	@echo "make notebooks  execute the chapters in place and tidy them for a commit"
@@ -29,7 +31,12 @@ help:
 	@echo "make grader     an environment and a sandbox for grading, for instructors"
 	@echo "make assignment NAME=02_sinusoidal    what to hand out, and what to grade it with"
 	@echo "make grade SUBMISSIONS=folder         grades and feedback for a folder of notebooks"
+	@echo "make tools      what only tests and graders need: Chromium, Colab's versions, Otter, a sandbox"
 	@echo "make clean      remove everything that was built"
+	@echo
+	@echo "On Linux the plain torch brings gigabytes of CUDA libraries, which only 'make gpu' needs."
+	@echo "To set up without them, put this before the first command:"
+	@echo "    export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu"
 
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("Python 3.11 or later is needed, this is %d.%d; try: make PYTHON=python3.12 ..." % v[:2])'
@@ -51,12 +58,17 @@ pdf: $(READY)
 	@$(BIN)/python -m _ext.pdf _build/singlehtml/chapters/index.html $(PDF)
 	@echo "==> The book is in $(PDF)"
 
-test: $(READY) lint
+test: $(READY) lint tools book
+	@$(MAKE) --no-print-directory pdf || $(call without,the PDF (it needs a browser),its tests)
 	@echo "==> Unit, parity and property tests, and the built site in a browser"
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not alone" tests
 	@$(BIN)/python -m pytest -q -m alone tests
 	@echo "==> Every notebook, strictly compared with what is committed"
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -rs --nbval chapters
+
+quick: $(READY) lint
+	@echo "==> The tests of posenc's core"
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not alone" $(CORE)
 
 lint: $(READY)
 	@echo "==> Lint and format"
@@ -65,8 +77,17 @@ lint: $(READY)
 	@$(BIN)/python -m _ext.notebooks check $(NOTEBOOKS)
 	@$(BIN)/actionlint
 
+tools: browser colab grader
+
+# What is missing, and what is skipped without it: fails in CI, elsewhere it only says so
+define without
+{ echo "==> Not provided: $(1). Skipped without it: $(2)."; test -z "$$CI"; }
+endef
+
 browser:
-	@$(PYTHON) -c 'from _ext import browser; raise SystemExit(browser.find() is None)' || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
+	@$(PYTHON) -c 'from _ext import browser; raise SystemExit(browser.find() is None)' \
+	|| { echo "==> Installing Chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+	|| $(call without,Chromium (install it, or set CHROMIUM to a browser's path),the tests of the site and of the PDF)
 
 colab: .venv-colab/.ready
 
@@ -77,7 +98,9 @@ colab: .venv-colab/.ready
 	@touch $@
 
 grader: .venv-grading/.ready
-	@command -v bwrap >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends bubblewrap; }
+	@command -v bwrap >/dev/null \
+	|| { echo "==> Installing bubblewrap"; apt-get update -qq && apt-get install -y -qq --no-install-recommends bubblewrap; } \
+	|| $(call without,bubblewrap (install the package of that name),the tests that grade submissions)
 
 .venv-grading/.ready: grading/requirements.txt pyproject.toml README.md $(shell find posenc -type f -not -name '*.pyc')
 	@echo "==> Setting up .venv-grading, which has Otter, and posenc as it is now"

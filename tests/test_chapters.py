@@ -44,8 +44,10 @@ def run_nbval(notebook, path):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_there_are_seven_chapters():
-    assert [path.stem[:2] for path in CHAPTERS] == ["01", "02", "03", "04", "05", "06", "07"]
+def test_the_chapters_are_numbered_without_a_gap_and_listed_in_that_order():
+    assert [path.stem[:2] for path in CHAPTERS] == [f"{n:02}" for n in range(1, len(CHAPTERS) + 1)]
+    listed = re.findall(r"file: chapters/(\d\w+)", (ROOT / "_toc.yml").read_text())
+    assert listed == [path.stem for path in CHAPTERS] != []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
