@@ -2,11 +2,24 @@
 
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.attention import attention, causal_mask
+from posenc.axial import axial_angles, axial_frequencies, mrope_axes
 from posenc.card import Grade, ReportCard, report_card
 from posenc.frequencies import angles, inverse_frequencies, phasors, wavelengths
 from posenc.learned import LearnedEncoding
 from posenc.relative import diagonals, relative_attention, relative_positions, skew, toeplitz
 from posenc.rotary import rotate
+from posenc.scaling import (
+    dynamic_ntk_scaling,
+    linear_scaling,
+    llama3_scaling,
+    longrope_scaling,
+    ntk_scaling,
+    parts_scaling,
+    proportional_scaling,
+    query_gain,
+    yarn_gain,
+    yarn_scaling,
+)
 from posenc.shaw import ShawRelative
 from posenc.sinusoidal import shift_matrix, sinusoidal_encoding, tensor2tensor_encoding
 from posenc.t5 import T5RelativeBias, t5_buckets
@@ -25,10 +38,21 @@ __all__ = [
     "alibi_slopes",
     "angles",
     "attention",
+    "axial_angles",
+    "axial_frequencies",
     "causal_mask",
     "diagonals",
+    "dynamic_ntk_scaling",
     "inverse_frequencies",
+    "linear_scaling",
+    "llama3_scaling",
+    "longrope_scaling",
+    "mrope_axes",
+    "ntk_scaling",
+    "parts_scaling",
     "phasors",
+    "proportional_scaling",
+    "query_gain",
     "relative_attention",
     "relative_positions",
     "report_card",
@@ -40,4 +64,6 @@ __all__ = [
     "tensor2tensor_encoding",
     "toeplitz",
     "wavelengths",
+    "yarn_gain",
+    "yarn_scaling",
 ]

@@ -175,3 +175,70 @@ def alibi_bias(slopes, query_positions, key_positions):
             for j, s in enumerate(key_positions):
                 bias[h, i, j] = -slope * abs(p - s)
     return bias
+
+
+def ntk_scaling(inv_freq, factor):
+    """bloc97 (2023): the base grows so that the last frequency is divided by the factor."""
+    half = len(inv_freq)
+    return [inv_freq[i] * factor ** (-2 * i / (2 * half - 2)) for i in range(half)]
+
+
+def yarn_by_rotations(inv_freq, factor, trained_length, slow, fast):
+    """Peng et al. (2023), YaRN, equations 17 and 18: gamma is a ramp in rotations."""
+    scaled = []
+    for frequency in inv_freq:
+        wavelength = 2 * math.pi / frequency
+        r = trained_length / wavelength
+        gamma = 0 if r < slow else 1 if r > fast else (r - slow) / (fast - slow)
+        scaled.append((1 - gamma) * frequency / factor + gamma * frequency)
+    return scaled
+
+
+def yarn_by_dimensions(dim, base, factor, trained_length, slow, fast, truncate):
+    """jquesnelle/yarn, LlamaYaRNScaledRotaryEmbedding.py; `truncate` as in transformers."""
+
+    def correction_dim(rotations):
+        return dim * math.log(trained_length / (rotations * 2 * math.pi)) / (2 * math.log(base))
+
+    low, high = correction_dim(fast), correction_dim(slow)
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, dim - 1)
+    high += 0.001 if low == high else 0
+    scaled = []
+    for i in range(dim // 2):
+        mask = 1 - min(1, max(0, (i - low) / (high - low)))
+        frequency = base ** (-2 * i / dim)
+        scaled.append(frequency / factor * (1 - mask) + frequency * mask)
+    return scaled
+
+
+def llama3_scaling(inv_freq, factor, trained_length, low_freq_factor, high_freq_factor):
+    """meta-llama/llama-models, models/llama3/model.py, apply_scaling."""
+    scaled = []
+    for frequency in inv_freq:
+        wavelength = 2 * math.pi / frequency
+        if wavelength < trained_length / high_freq_factor:
+            scaled.append(frequency)
+        elif wavelength > trained_length / low_freq_factor:
+            scaled.append(frequency / factor)
+        else:
+            smooth = trained_length / wavelength - low_freq_factor
+            smooth /= high_freq_factor - low_freq_factor
+            scaled.append((1 - smooth) * frequency / factor + smooth * frequency)
+    return scaled
+
+
+def proportional(dim, base, share):
+    """Barbero et al. (2024), section 6, as Gemma 4 has it: the first pairs of the whole head."""
+    turning = math.floor(share * dim / 2)
+    return [base ** (-2 * i / dim) if i < turning else 0.0 for i in range(dim // 2)]
+
+
+def axial_angles(positions, inv_freq, axis):
+    """One coordinate, one frequency, one angle."""
+    angles = np.zeros((len(positions), len(inv_freq)))
+    for row, coordinates in enumerate(positions):
+        for i, frequency in enumerate(inv_freq):
+            angles[row, i] = coordinates[axis[i]] * frequency
+    return angles
