@@ -16,7 +16,7 @@ GRADING := .venv-grading/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help book pdf test quick lint tools browser colab serve student notebooks gpu bench clean grader assignment grade
+.PHONY: help book pdf test quick lint mutants tools browser colab serve student notebooks gpu bench clean grader assignment grade
 
 help:
 	@echo "make book       execute the chapters and build the site in $(SITE)"
@@ -31,6 +31,7 @@ help:
 	@echo "make grader     an environment and a sandbox for grading, for instructors"
 	@echo "make assignment NAME=02_sinusoidal    what to hand out, and what to grade it with"
 	@echo "make grade SUBMISSIONS=folder         grades and feedback for a folder of notebooks"
+	@echo "make mutants    plant small faults in posenc's core and count those that its tests notice"
 	@echo "make tools      what only tests and graders need: Chromium, Colab's versions, Otter, a sandbox"
 	@echo "make clean      remove everything that was built"
 	@echo
@@ -69,6 +70,11 @@ test: $(READY) lint tools book
 quick: $(READY) lint
 	@echo "==> The tests of posenc's core"
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not alone" $(CORE)
+
+mutants: $(READY)
+	@$(BIN)/pip install --quiet mutmut==3.8.1
+	@$(BIN)/mutmut run
+	@$(BIN)/mutmut results
 
 lint: $(READY)
 	@echo "==> Lint and format"
@@ -137,4 +143,4 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf _build .venv .venv-colab .venv-grading .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf _build .venv .venv-colab .venv-grading .pytest_cache .ruff_cache .hypothesis mutants *.egg-info

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import one_hot
@@ -98,6 +99,75 @@ def test_integers_measure_as_by_hand(length):
         assert card[name].value == pytest.approx(value, abs=1e-12)
 
 
+def affine_error(rows, offset):
+    """Fitted to two positions of three, measured on the third: by hand."""
+    here = [[*row, 1.0] for row in rows[:-offset]]
+    there = rows[offset:]
+    fit = [i for i in range(len(here)) if i % 3 != 2]
+    held_out = [i for i in range(len(here)) if i % 3 == 2]
+    matrix = np.linalg.pinv([here[i] for i in fit]) @ [there[i] for i in fit]
+    return np.mean([np.linalg.norm(here[i] @ matrix - there[i]) for i in held_out])
+
+
+@pytest.mark.parametrize("length", [32, 90])
+def test_an_uneven_encoding_measures_as_by_hand(length):
+    """Steps that differ, in a plane that is not centred, with a residue that no shift explains."""
+
+    def encoding(p):
+        p = p.double()
+        return torch.stack((3 + p.sqrt(), (0.4 * p).sin(), 0.3 * (p * p % 7)), dim=-1)
+
+    rows = encoding(torch.arange(4 * length)).numpy()
+    seen = rows[:length]
+    pairs = [(i, j) for i in range(length) for j in range(length) if i != j]
+    distances = [np.linalg.norm(seen[i] - seen[j]) for i, j in pairs]
+    spread = np.mean(distances)
+    steps = [np.linalg.norm(seen[i + 1] - seen[i]) for i in range(length - 1)]
+    card = report_card(encoding, length=length)
+    for name, value in {
+        "unique": min(distances) / spread,
+        "bounded": np.abs(rows).max() / np.abs(seen).max(),
+        "deterministic": 0,
+        "generalizable": 1,
+        "smooth": np.mean(steps) / spread,
+        "relative-aware": max(affine_error(seen, k) for k in (1, 3, 8)) / spread,
+    }.items():
+        assert card[name].value == pytest.approx(value, rel=1e-9), name
+
+
+SPREAD = 129 / 3  # of the integers 0 ... 127
+
+
+def near(name, size):
+    """An encoding of which this property measures about `size`."""
+    return {  # neighbours that nearly coincide; growth beyond; a shift if shorter; a hand; residue
+        "unique": lambda p: integers(p) - (p[:, None] >= 1) * (1 - size * SPREAD),
+        "bounded": lambda p: integers(p).clamp(max=127) * torch.where(p < 128, 1, size)[:, None],
+        "deterministic": lambda p: integers(p) + (len(p) < 128) * size * SPREAD,
+        "smooth": lambda p: clock(2 * np.arcsin(2 / np.pi * size) * p.double()),
+        "relative-aware": lambda p: torch.cat(
+            (clock(p.double() / 5), 1.108 * size * (p * p % 7)[:, None]), dim=-1
+        ),
+    }[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "passed"),
+    [
+        ("unique", 0.001, [False, True]),
+        ("bounded", 1.05, [True, False]),
+        ("deterministic", 0.001, [True, False]),
+        ("smooth", 0.5, [True, False]),
+        ("relative-aware", 0.05, [True, False]),
+    ],
+)
+def test_a_property_is_met_on_one_side_of_its_limit(name, limit, passed):
+    grades = [report_card(near(name, factor * limit))[name] for factor in (0.98, 1.02)]
+    for grade, factor in zip(grades, (0.98, 1.02), strict=True):
+        assert grade.value == pytest.approx(factor * limit, rel=0.01)
+    assert [grade.passed for grade in grades] == passed
+
+
 @pytest.mark.parametrize("length", [32, 128])
 def test_normalised_positions_move_by_half_the_table(length):
     half = length // 2 - 1
@@ -156,8 +226,15 @@ def test_printing_shows_every_grade_with_its_verdict_and_rule():
     lines = str(report_card(refusing)).splitlines()
     assert [line.split()[0] for line in lines] == NAMES
     assert [line.split()[1] for line in lines] == ["yes", "yes", "yes", "NO", "yes", "yes"]
-    assert lines[0].endswith("closest pair > 0.001 of the spread")
-    assert lines[1].endswith("it refuses longer sequences")
+    assert [line.split("   ")[-1].strip() for line in lines] == [
+        "closest pair > 0.001 of the spread",
+        "measured in range: it refuses longer sequences",
+        "change in a shorter sequence < 0.001",
+        "share of unseen positions encoded = 1",
+        "mean step < 0.5 of the spread",
+        "error of an affine shift < 0.05",
+    ]
+    assert "growth up to 4x the length <= 1.05" in str(report_card(integers))
 
 
 def test_a_grade_is_found_by_name():
