@@ -1,9 +1,9 @@
 """A line under each chapter's title: how long it takes to read and to run, and what it needs."""
 
-from pathlib import Path
-
 from docutils import nodes
 from sphinx.application import Sphinx
+
+from _ext.cells import is_cell
 
 
 def add(app: Sphinx, doctree: nodes.document) -> None:
@@ -15,7 +15,7 @@ def add(app: Sphinx, doctree: nodes.document) -> None:
         return
     minutes = doctree.substitution_defs["wordcount-minutes"].astext()  # MyST's, of the prose
     seconds = max(1, round(run["runtime"]))
-    has_gpu_cell = '"gpu"' in Path(app.env.doc2path(app.env.docname)).read_text(encoding="utf-8")
+    has_gpu_cell = any("tag_gpu" in cell["classes"] for cell in doctree.findall(is_cell))
     gpu = "one section needs a GPU and is skipped without one" if has_gpu_cell else "no GPU"
     text = (
         f"{minutes} minutes to read, more with pen and paper · {seconds} seconds to run where "

@@ -19,14 +19,12 @@ from sphinx.errors import SphinxError
 from sphinx.locale import admonitionlabels
 from sphinx.util.math import get_node_equation_number
 
+from _ext.cells import is_cell
+from _ext.predict import choice
+
 _SPECIAL = re.compile(r"[\\`*_$~]")
 _BLOCK_START = re.compile(r"(\d+)(?=[.)](?:\s|$))|(?=(?:#{1,6}|[-+>=|])(?:\s|$))")
 _HTML = {"emphasis": "em", "strong": "strong", "literal": "code"}
-
-
-def is_cell(node: nodes.Node) -> bool:
-    """Whether a node is a code cell with its outputs."""
-    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
 
 
 class Markdown:
@@ -132,7 +130,7 @@ class Markdown:
     block_note = block_tip = block_warning = block_important = block_seealso = _labelled
 
     def _box(self, title: str, body: list[nodes.Node]) -> str:
-        choices = [child for child in body if type(child).__name__ == "choice"]
+        choices = [child for child in body if isinstance(child, choice)]
         texts = [self.block(child) for child in body if child not in choices]
         quote = _quote("\n\n".join([f"**{title}**", *filter(None, texts)]))
         return "\n\n".join([quote, *map(self.block, choices)])

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 CONF = """
 import sys
-sys.path.insert(0, {ext!r})
+sys.path.insert(0, {root!r})
 extensions = ["myst_parser", {extensions}]
 myst_enable_extensions = ["dollarmath"]
 root_doc = "chapters/index"
@@ -49,7 +49,7 @@ def build(folder, *extensions, **pages):
     """Build a book of these pages as HTML; return Sphinx's run and the pages' soup."""
     (folder / "chapters").mkdir(exist_ok=True)
     names = ", ".join(map(repr, extensions))
-    (folder / "conf.py").write_text(CONF.format(ext=str(ROOT / "_ext"), extensions=names))
+    (folder / "conf.py").write_text(CONF.format(root=str(ROOT), extensions=names))
     for name, text in pages.items():
         (folder / "chapters" / f"{name}.md").write_text(text)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", str(folder), str(folder / "out")]
@@ -60,7 +60,7 @@ def build(folder, *extensions, **pages):
 
 class TestPredict:
     def test_a_choice_opens_to_its_explanation(self, tmp_path):
-        run, pages = build(tmp_path, "predict", index="# T\n" + QUESTION)
+        run, pages = build(tmp_path, "_ext.predict", index="# T\n" + QUESTION)
         assert run.returncode == 0, run.stderr
         box = pages["index"].select_one(".admonition.predict")
         assert box.select_one(".admonition-title").text == "Predict"
@@ -86,12 +86,12 @@ class TestPredict:
     )
     def test_mistakes_are_named(self, tmp_path, old, new, message):
         assert old in QUESTION
-        run, _ = build(tmp_path, "predict", index="# T\n" + QUESTION.replace(old, new))
+        run, _ = build(tmp_path, "_ext.predict", index="# T\n" + QUESTION.replace(old, new))
         assert run.returncode != 0
         assert message in run.stderr
 
     def test_a_box_without_choices_is_a_mistake(self, tmp_path):
-        run, _ = build(tmp_path, "predict", index="# T\n\n```{predict}\nWhy?\n```\n")
+        run, _ = build(tmp_path, "_ext.predict", index="# T\n\n```{predict}\nWhy?\n```\n")
         assert "a question and then a list" in run.stderr
 
 
@@ -99,7 +99,7 @@ class TestGlossary:
     index = "# T\n\nTwo {term}`pairs <pair>`.\n\n```{toctree}\nglossary\n```\n"
 
     def test_a_term_carries_its_definition(self, tmp_path):
-        run, pages = build(tmp_path, "glossary", index=self.index, glossary=GLOSSARY)
+        run, pages = build(tmp_path, "_ext.glossary", index=self.index, glossary=GLOSSARY)
         assert run.returncode == 0, run.stderr
         link = pages["index"].select_one(".has-definition > a")
         assert link["href"] == "glossary.html#term-pair"
@@ -112,16 +112,16 @@ class TestGlossary:
         assert not pages["glossary"].select(".has-definition")
 
     def test_a_changed_definition_reaches_the_pages_that_use_it(self, tmp_path):
-        build(tmp_path, "glossary", index=self.index, glossary=GLOSSARY)
+        build(tmp_path, "_ext.glossary", index=self.index, glossary=GLOSSARY)
         changed = GLOSSARY.replace("Two channels", "Both channels")
-        _, pages = build(tmp_path, "glossary", index=self.index, glossary=changed)
+        _, pages = build(tmp_path, "_ext.glossary", index=self.index, glossary=changed)
         assert "Both channels" in pages["index"].text
 
 
 def test_deprecated_roles_are_taken_out(tmp_path):
     raw = '# T\n\n<div role="list"><div role="doc-biblioentry">x</div></div>\n'
     _, before = build(tmp_path, index=raw)
-    _, after = build(tmp_path, "mend", index=raw)
+    _, after = build(tmp_path, "_ext.mend", index=raw)
     assert len(before["index"].select('.body [role="list"], .body [role="doc-biblioentry"]')) == 2
     assert not after["index"].select('.body [role="list"], .body [role="doc-biblioentry"]')
 
