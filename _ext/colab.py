@@ -9,6 +9,7 @@ A notebook in Colab may not change what Colab has installed: pip leaves alone wh
 the needs of `posenc`, and adds the rest.
 """
 
+import ast
 import hashlib
 import shutil
 from pathlib import Path
@@ -23,13 +24,22 @@ from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
 from _ext.colab_markdown import Markdown
+from _ext.seal import MARK
 from _ext.wheel import build_wheel
 
 COLAB = "https://colab.research.google.com/github"
 BRANCH = "gh-pages"
 DRAFTS = "colab"
 SITE = "https://site.invalid/"  # stands in a draft for the address that publishing puts there
-KNOWN_TAGS = {"gpu", "hide-input", "nbval-ignore-output", "skip-execution"}
+KNOWN_TAGS = {
+    "gpu",
+    "hide-input",
+    "nbval-ignore-output",
+    "predict",
+    "seal",
+    "skip-execution",
+    "trap",
+}
 GPU_LINE = "%%gpu"
 
 INTRODUCTION = """\
@@ -135,9 +145,8 @@ def code_cell(cell: NotebookNode, caption: str | None, docname: str) -> Notebook
     source, metadata = cell.source, {}
     if "gpu" in tags:
         source = f"{GPU_LINE}\n{source}"
-    if "hide-input" in tags:  # Colab folds forms, and a form has a title
-        figure = caption.partition(".*")[0].strip("*") if caption else "This cell"
-        source, metadata = f"# @title {figure}: its code\n{source}", {"cellView": "form"}
+    if tags & {"hide-input", "seal"}:  # Colab folds forms, and a form has a title
+        source, metadata = f"# @title {title(cell, caption)}\n{source}", {"cellView": "form"}
     outputs = coalesce_streams(cell.outputs)  # as the site does: where they broke was chance
     image = cell.metadata.get("mystnb", {}).get("image", {})
     for output in outputs:
@@ -147,6 +156,18 @@ def code_cell(cell: NotebookNode, caption: str | None, docname: str) -> Notebook
     return new_code_cell(
         source, id=cell.id, metadata=metadata, execution_count=count, outputs=outputs
     )
+
+
+def title(cell: NotebookNode, caption: str | None) -> str:
+    """What stands in the place of folded code."""
+    if "seal" in cell.metadata.tags:
+        return f"{MARK} {cell.outputs[0].text.strip()}"
+    if "predict" in cell.metadata.tags:
+        return "Answer here"
+    if all(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(cell.source).body):
+        return "Imports"
+    figure = caption.partition(".*")[0].strip("*") if caption else "This cell"
+    return f"{figure}: its code"
 
 
 def in_words(cell: NotebookNode) -> str:

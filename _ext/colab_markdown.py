@@ -19,8 +19,9 @@ from sphinx.errors import SphinxError
 from sphinx.locale import admonitionlabels
 from sphinx.util.math import get_node_equation_number
 
-from _ext.cells import is_cell
-from _ext.predict import choice
+from _ext.cells import has_tag, is_cell
+from _ext.fold import fold
+from _ext.predict import covered
 
 _SPECIAL = re.compile(r"[\\`*_$~]")
 _BLOCK_START = re.compile(r"(\d+)(?=[.)](?:\s|$))|(?=(?:#{1,6}|[-+>=|])(?:\s|$))")
@@ -47,10 +48,24 @@ class Markdown:
                 yield from self.parts(node, level + 1)
             elif is_cell(node):
                 yield node
+            elif next(node.findall(is_cell), None):
+                yield from self.around_cells(node, level)
             elif isinstance(node, nodes.title):
                 yield "#" * level + " " + self.number(parent, level) + self.inlines(node)
             elif text := self.block(node):
                 yield text
+
+    def around_cells(self, node: nodes.Element, level: int) -> Iterator[str | nodes.container]:
+        """Go through what holds code cells: a cell of Colab stands in nothing but the page."""
+        if isinstance(node, covered):
+            yield from self.parts(node, level)
+            return
+        cells = list(node.findall(is_cell))
+        if not has_tag(cells[0], "seal") or cells[0].parent is not node:
+            words = node.deepcopy()
+            words.children = [c for c in words.children if not next(c.findall(is_cell), None)]
+            yield self.block(words)
+        yield from cells
 
     def number(self, section: nodes.Element, level: int) -> str:
         """Return the number before a title as the site has it."""
@@ -90,6 +105,7 @@ class Markdown:
         return ""
 
     block_comment = block_target = inline_target = inline_comment = _nothing
+    block_cover = _nothing
     inline_tooltip = _nothing  # a term's definition, which the site shows on demand
 
     def block_paragraph(self, node: nodes.paragraph) -> str:
@@ -124,18 +140,20 @@ class Markdown:
         title, *body = node.children
         return self._box(self.inlines(title), body)
 
+    block_predict = block_admonition
+
     def _labelled(self, node: nodes.Element) -> str:
         return self._box(str(admonitionlabels[type(node).__name__]), node.children)
 
     block_note = block_tip = block_warning = block_important = block_seealso = _labelled
 
     def _box(self, title: str, body: list[nodes.Node]) -> str:
-        choices = [child for child in body if isinstance(child, choice)]
+        choices = [child for child in body if isinstance(child, fold)]
         texts = [self.block(child) for child in body if child not in choices]
         quote = _quote("\n\n".join([f"**{title}**", *filter(None, texts)]))
         return "\n\n".join([quote, *map(self.block, choices)])
 
-    def block_choice(self, node: nodes.Element) -> str:
+    def block_fold(self, node: nodes.Element) -> str:
         """A `details` element. Formulas are not shown in a summary, so they go before it."""
         summary, *rest = node.children
         explanation = "\n\n".join(map(self.block, rest))
@@ -184,8 +202,15 @@ class Markdown:
             tag = rf" \tag{{{get_node_equation_number(self.writer, node)}}}"
         return f"$$\n{_line(latex)}{tag}\n$$"
 
+    def block_sidebar(self, node: nodes.sidebar) -> str:
+        """A note in the margin becomes one in the text."""
+        notes = [child for child in node.children if not isinstance(child, nodes.title)]
+        return _quote("\n\n".join(filter(None, map(self.block, notes))))
+
     def block_container(self, node: nodes.container) -> str:
         return self.blocks(node)
+
+    block_covered = block_container
 
     def block_citation(self, node: nodes.citation) -> str:
         return f"- {' '.join(map(self.block, node.children[1:]))}"

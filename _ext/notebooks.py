@@ -5,7 +5,8 @@
     python -m _ext.notebooks check chapters/*.ipynb        fail if a notebook is not tidy
 
 A tidy notebook has its execution counts and text outputs, which nbval compares. It has no
-images, no widget state and no metadata that changes from run to run. A cell tagged `gpu` keeps
+images, no HTML (what shows as HTML has a text form too), no widget state and no metadata that
+changes from run to run. A cell tagged `gpu` keeps
 the output that was recorded on a GPU; where none was, all such cells say that they were not run.
 """
 
@@ -64,13 +65,13 @@ def tidy(notebook: NotebookNode) -> NotebookNode:
             cell.outputs = list(nothing)
         for output in cell.outputs:
             if "data" in output:
-                output.data = {k: v for k, v in output.data.items() if _is_text(k)}
+                output.data = {k: v for k, v in output.data.items() if _is_kept(k)}
                 output.metadata = {}
     return notebook
 
 
-def _is_text(mime: str) -> bool:
-    return mime.startswith("text/")
+def _is_kept(mime: str) -> bool:
+    return mime.startswith("text/") and mime != "text/html"
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""The directive `predict`: a question whose choices answer when they are opened.
+"""The directive `predict`: a question, and a cover over what gives its answer away.
 
     ```{predict}
     Does the output differ?
@@ -11,22 +11,51 @@
       The same sum, in another order.
     ```
 
-Each choice becomes an HTML `details` element: it needs no script, works by keyboard, and
-forgets what was opened. Exactly one choice is marked as right, and each has an explanation.
+Each choice becomes an HTML `details` element, which needs no script and works by keyboard.
+Exactly one choice is marked as right, and each has an explanation.
+
+Without choices the question is answered by hand: the code cell that follows, tagged `predict`,
+shows something to draw on, such as `posenc.show.guess_curve`. It moves into the box.
+
+What follows the box, up to the next heading or to
+
+    ```{predict-end}
+    ```
+
+is covered until there is an answer. The style sheet covers, and only on screens and where scripts
+run: paper and a browser without scripts show everything. The script `predict.js` remembers answers
+in the browser and counts them at the chapter's end.
 """
 
+import hashlib
 import re
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.errors import SphinxError
 from sphinx.util.docutils import SphinxDirective
-from sphinx.writers.html5 import HTML5Translator
+
+from _ext.cells import adopt, has_tag
+from _ext.fold import fold, summary
 
 VERDICTS = {True: "Right.", False: "No."}
+COVER = "What follows gives the answer away. It opens when you have answered."
 
 
-class choice(nodes.General, nodes.Element):
-    """A `details` element; its first child is the summary."""
+class predict(nodes.admonition):
+    """A question; `by_hand` says that a cell, and not a choice, answers it."""
+
+
+class predict_end(nodes.General, nodes.Element):
+    """Where a cover ends."""
+
+
+class cover(nodes.General, nodes.Element):
+    """What stands in the place of that which is covered."""
+
+
+class covered(nodes.container):
+    """What gives an answer away."""
 
 
 class Predict(SphinxDirective):
@@ -36,11 +65,18 @@ class Predict(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return an admonition whose list of choices can be opened."""
-        box = nodes.admonition("", nodes.title("", "Predict"), classes=["seealso", "predict"])
+        box = predict("", nodes.title("", "Predict"), classes=["seealso", "predict"])
         self.state.nested_parse(self.content, self.content_offset, box)
+        if len(box) < 2:
+            raise self.error("predict needs a question")
+        digest = hashlib.sha256("\n".join(self.content).encode()).hexdigest()
+        box["ids"] = [f"predict-{digest[:8]}"]  # a changed question is a new one
         items = box[-1]
-        if not isinstance(items, nodes.bullet_list) or len(box) < 3:
-            raise self.error("predict needs a question and then a list of choices")
+        box["by_hand"] = not isinstance(items, nodes.bullet_list)
+        if box["by_hand"]:
+            return [box]
+        if len(box) < 3:
+            raise self.error("predict needs a question before its choices")
         box.remove(items)
         choices = [self.choice(item) for item in items]
         if sum("right" in c["classes"] for c in choices) != 1:
@@ -48,7 +84,7 @@ class Predict(SphinxDirective):
         box.extend(choices)
         return [box]
 
-    def choice(self, item: nodes.list_item) -> choice:
+    def choice(self, item: nodes.list_item) -> fold:
         """Turn one item of the list into a summary and its explanation."""
         mark = re.match(r"\[([ x])\] ", item[0][0].astext())
         if not mark or len(item) < 2:
@@ -56,25 +92,77 @@ class Predict(SphinxDirective):
         right = mark[1] == "x"
         item[0][0] = nodes.Text(item[0][0].astext()[mark.end() :])
         item[1].insert(0, [nodes.strong("", VERDICTS[right]), nodes.Text(" ")])
-        return choice("", *item.children, classes=["right" if right else "wrong"])
+        line = summary("", *item[0].children)
+        classes = ["choice", "right" if right else "wrong"]
+        return fold("", line, *item.children[1:], classes=classes)
 
 
-def visit(writer: HTML5Translator, node: choice) -> None:
-    """Write the summary, and open what is shown on demand."""
-    summary = node.pop(0)
-    writer.body.append(writer.starttag(node, "details") + "<summary>")
-    for child in summary.children:
-        child.walkabout(writer)
-    writer.body.append("</summary>")
+class PredictEnd(SphinxDirective):
+    """The end of a cover."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a mark."""
+        return [predict_end()]
 
 
-def depart(writer: HTML5Translator, node: choice) -> None:
-    """Close the element."""
-    writer.body.append("</details>\n")
+def hold(app: Sphinx, doctree: nodes.document) -> None:
+    """Move the cells that answer by hand into their boxes."""
+    for box in list(doctree.findall(predict)):
+        if box["by_hand"] and adopt(box, "predict") != 1:
+            raise SphinxError(
+                f"{app.env.docname}: predict needs choices, or one cell tagged predict "
+                f"right after it: {box[1].astext()!r}"
+            )
+    for cell in doctree.findall(lambda node: has_tag(node, "predict")):
+        if not isinstance(cell.parent, predict):
+            raise SphinxError(f"{app.env.docname}: no question stands before a cell tagged predict")
+
+
+def lay_covers(app: Sphinx, doctree: nodes.document) -> None:
+    """Wrap what follows each question, up to the next heading or the end that was marked."""
+    boxes = list(doctree.findall(predict))
+    if len({box["ids"][0] for box in boxes}) < len(boxes):
+        raise SphinxError(f"{app.env.docname}: the same question is asked twice")
+    for box in boxes:  # in order, so that a later question is under the cover of an earlier one
+        parent = box.parent
+        start = end = parent.index(box) + 1
+        while end < len(parent) and not isinstance(parent[end], nodes.section | predict_end):
+            end += 1
+        hidden = parent[start:end]
+        if end < len(parent) and isinstance(parent[end], predict_end):
+            end += 1
+        if hidden:
+            parent[start:end] = [cover(), covered("", *hidden, classes=["covered"])]
+        else:
+            parent[start:end] = []
+    for end in list(doctree.findall(predict_end)):
+        raise SphinxError(f"{app.env.docname}: predict-end ends no cover, after {_before(end)!r}")
+    if boxes:
+        doctree.next_node(nodes.section).append(nodes.container(classes=["predict-score"]))
+
+
+def _before(node: nodes.Node) -> str:
+    at = node.parent.index(node)
+    return node.parent[at - 1].astext()[-60:] if at else ""
+
+
+def visit_cover(writer, node: cover) -> None:
+    """Write the cover, which the style sheet shows where something is covered."""
+    writer.body.append(f'<p class="cover">{COVER}</p>\n')
+    raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directive and its node."""
-    app.add_node(choice, html=(visit, depart))
+    """Register the directives and their nodes; a cover wraps what others have made."""
+    app.setup_extension("_ext.fold")
+    visit = (lambda w, n: w.visit_admonition(n), lambda w, n: w.depart_admonition(n))
+    app.add_node(predict, html=visit)
+    app.add_node(cover, html=(visit_cover, None))
+    app.add_node(
+        covered, html=(lambda w, n: w.visit_container(n), lambda w, n: w.depart_container(n))
+    )
     app.add_directive("predict", Predict)
+    app.add_directive("predict-end", PredictEnd)
+    app.connect("doctree-read", hold, priority=400)
+    app.connect("doctree-read", lay_covers, priority=500)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

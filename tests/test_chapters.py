@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from myst_nb.core.utils import coalesce_streams
 
-from _ext import posenc_cache
+from _ext import posenc_cache, seal
 from _ext.notebooks import NOT_RUN, is_gpu, tidy
 
 ROOT = Path(__file__).parent.parent
@@ -93,9 +93,15 @@ class TestChapter:
             shown = "".join(o.get("data", {}).get("text/plain", "") for o in cell.outputs)
             if "<Figure" in shown:
                 assert len(cell.metadata.mystnb.image.alt) > 40
-            if "<Figure" in shown or shown.startswith("explore("):
+            if "<Figure" in shown or shown.startswith(("explore(", "live figure")):
                 assert len(cell.metadata.mystnb.figure.caption) > 20
                 assert cell.metadata.mystnb.figure.name.startswith("fig-")
+
+    def test_every_seal_checks_and_says_what_it_checked(self, path):
+        for cell in code_cells(read(path)):
+            if seal.TAG in tags(cell):
+                printed = [output.get("text", str(output)) for output in cell.outputs]
+                assert not seal.problems(cell.source, printed), cell.source
 
     def test_asks_before_it_tells(self, path):
         text = "\n".join(cell.source for cell in read(path).cells)
@@ -163,6 +169,18 @@ def test_nbval_fails_on_a_wrong_number(tmp_path):
     assert "1 failed" in result.stdout
 
 
+def test_nbval_compares_the_text_of_what_shows_as_html(tmp_path):
+    table = "from posenc.show import table\ntable([['a', {}]], columns=['', 'b'], caption='c')"
+    notebook = nbformat.v4.new_notebook(metadata=read(CHAPTERS[0]).metadata)
+    for value, code in ((1, 0), (2, 1)):
+        shown = nbformat.v4.new_output(
+            "execute_result", {"text/plain": f"c\n   b\na  {value}"}, execution_count=1
+        )
+        cell = nbformat.v4.new_code_cell(table.format(1), execution_count=1, outputs=[shown])
+        notebook.cells = [cell]
+        assert run_nbval(notebook, tmp_path / f"{value}.ipynb").returncode == code
+
+
 def test_a_stripped_cell_is_noticed():
     notebook = read(CHAPTERS[0])
     code_cells(notebook)[3].execution_count = None
@@ -176,6 +194,9 @@ def test_an_image_or_volatile_metadata_is_not_tidy():
         lambda nb: code_cells(nb)[0].metadata.update(execution={"iopub.status.busy": "now"}),
         lambda nb: next(o for c in code_cells(nb) for o in c.outputs if "data" in o).data.update(
             {"image/png": "AAAA"}
+        ),
+        lambda nb: next(o for c in code_cells(nb) for o in c.outputs if "data" in o).data.update(
+            {"text/html": "<b>A</b>"}
         ),
     ):
         spoiled = copy.deepcopy(notebook)

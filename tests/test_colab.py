@@ -35,6 +35,7 @@ DRAFTS = ROOT / "_build" / colab.DRAFTS
 CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("[0-9]*.ipynb"))
 COLAB = ROOT / ".venv-colab"
 SITE = "https://someone.github.io/where-am-i/"
+SHOWN_AS_HTML = ("explore(", "live figure", "to draw", "to place", "to turn")
 EACH_CHAPTER = pytest.mark.parametrize("name", CHAPTERS)
 
 
@@ -145,6 +146,12 @@ CONSTRUCTS = {
         "> **The *question***\n>\n> Which one?\n>\n> - a",
     ),
     "note": ("```{note}\nMind.\n```", "> **Note**\n>\n> Mind."),
+    "margin": ("```{margin}\none $x$\n```", "> one $x$"),
+    "trap": (
+        "```{trap} Two *wholes*\nThey overflow.\n```",
+        "<details><summary><strong>Trap: </strong>Two <em>wholes</em></summary>\n\n"
+        "They overflow.\n\n</details>",
+    ),
     "predict": (
         "```{predict}\nIs $a < b$?\n\n- [ ] Yes & *no*.\n\n  Look at $a$.\n"
         "- [x] At $b < 1$.\n\n  By {eq}`eq-b`.\n```",
@@ -159,7 +166,6 @@ CONSTRUCTS = {
 UNKNOWN = {
     "footnote": "one[^1]\n\n[^1]: two",
     "html": "<b>one</b>",
-    "aside": "```{margin}\none\n```",
     "subscript": "x{sub}`1`",
     "definitions": "one\n: two",
     "percent": "$$\na % b\n$$",
@@ -187,7 +193,13 @@ token
 """
 
 CONFIG = {
-    "extensions": ["myst_nb", "sphinxcontrib.bibtex", "sphinx_book_theme", "_ext.predict"],
+    "extensions": [
+        "myst_nb",
+        "sphinxcontrib.bibtex",
+        "sphinx_book_theme",
+        "_ext.predict",
+        "_ext.seal",
+    ],
     "bibtex_bibfiles": ["references.bib"],
     "bibtex_reference_style": "author_year",
     "html_secnumber_suffix": ". ",
@@ -199,6 +211,8 @@ CONFIG = {
     "numfig_format": {"figure": "Figure %s"},
 }
 
+FOLDED = ["trap", "hide-input"]
+SEAL = "assert x < 1\nprint('x is small')"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 
 
@@ -208,6 +222,7 @@ def small_chapter():
     figure = {"caption": "By {cite:t}`su2021roformer`, $x$.", "name": "fig-one"}
     shown = nbformat.v4.new_output("display_data", {"image/png": PNG, "text/plain": "<Figure>"})
     said = nbformat.v4.new_output("stream", text="not run\n")
+    claim = nbformat.v4.new_output("stream", text="x is small\n")
     cells = [
         nbformat.v4.new_markdown_cell(f"# The chapter\n\n{text}"),
         nbformat.v4.new_code_cell("1 + 1"),
@@ -215,9 +230,15 @@ def small_chapter():
             "mystnb": {"figure": figure, "image": {"alt": "A dot."}}, "tags": ["hide-input"],
         }),
         nbformat.v4.new_code_cell("gpu()", outputs=[said], metadata={"tags": ["gpu"]}),
+        nbformat.v4.new_markdown_cell("## Folds\n\n```{predict}\nDraw $x$.\n```"),
+        nbformat.v4.new_code_cell("guess()", metadata={"tags": ["predict", "hide-input"]}),
+        nbformat.v4.new_markdown_cell("covered\n\n```{trap} Stop\nHere.\n```"),
+        nbformat.v4.new_code_cell("import a\nfrom b import c", metadata={"tags": FOLDED}),
+        nbformat.v4.new_code_cell(SEAL, outputs=[claim], metadata={"tags": ["seal"]}),
         nbformat.v4.new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]}),
     ]  # fmt: skip
-    return nbformat.v4.new_notebook(cells=cells)
+    language = {"name": "python", "pygments_lexer": "ipython3"}
+    return nbformat.v4.new_notebook(cells=cells, metadata={"language_info": language})
 
 
 @pytest.fixture(scope="module")
@@ -276,7 +297,9 @@ def test_an_unknown_construct_is_an_error(name, book):
 
 def test_code_cells_keep_what_colab_can_show(book):
     cells = small_chapter().cells
-    container = parts(book, "page")[-3]
+    container = next(
+        p for p in parts(book, "page") if not isinstance(p, str) and p["cell_index"] == 2
+    )
     caption = Markdown(book.builder, "page", f"{SITE}page.html").caption(container)
     assert short(caption) == "*Figure 1.1.* By Su *et al.* [[2021](/bib.html#id)], $x$."
     plain, figure, gpu = (colab.code_cell(cell, caption, "page") for cell in cells[1:4])
@@ -288,7 +311,25 @@ def test_code_cells_keep_what_colab_can_show(book):
     assert gpu.source == "%%gpu\ngpu()"
     assert gpu.outputs[0].text == "not run\n"
     with pytest.raises(SphinxError, match="raises-exception"):
-        colab.code_cell(cells[4], None, "page")
+        colab.code_cell(cells[-1], None, "page")
+
+
+def test_folded_cells_are_forms_in_the_order_of_the_page(book):
+    cells = {n: cell for n, cell in enumerate(small_chapter().cells) if cell.cell_type == "code"}
+    found = parts(book, "page")
+    at = found.index("> **Predict**\n>\n> Draw $x$.")
+    written = [
+        part if isinstance(part, str) else colab.code_cell(cells[part["cell_index"]], None, "page")
+        for part in found[at : at + 6]
+    ]
+    assert written[1].source == "# @title Answer here\nguess()"
+    assert written[2] == "covered"
+    assert written[3].startswith("<details><summary><strong>Trap: </strong>Stop</summary>")
+    assert written[4].source == "# @title Imports\nimport a\nfrom b import c"
+    assert written[5].source == f"# @title ✓ x is small\n{SEAL}"
+    assert all(
+        cell.metadata == {"cellView": "form"} for cell in written if not isinstance(cell, str)
+    )
 
 
 # The wheel
@@ -362,7 +403,8 @@ def page(name, draft):
     for cell in article.select("div.cell"):
         captions = [caption.extract() for caption in cell.select("figcaption")]
         cell.replace_with(*captions)
-    for node in article.select(".headerlink, [role=tooltip], script, style"):
+    only_here = ".cover, .predict-score, .seal > summary"  # a seal's line is its form's title
+    for node in article.select(f".headerlink, [role=tooltip], script, style, {only_here}"):
         node.decompose()
     return article
 
@@ -391,9 +433,9 @@ class TestCopy:
             for output in copied.outputs:
                 data = output.get("data", {})
                 drawn = data.get("text/plain", "").startswith("<Figure")
-                moved = data.get("text/plain", "").startswith("explore(")
+                moved = data.get("text/plain", "").startswith(SHOWN_AS_HTML)
                 assert ("image/png" in data) == drawn
-                assert ("text/html" in data) == moved
+                assert not moved or "text/html" in data
 
     def test_is_a_valid_notebook_for_colab(self, name, draft, tmp_path, wheel, monkeypatch):
         monkeypatch.setattr(colab, "build_wheel", lambda folder: wheel)

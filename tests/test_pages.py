@@ -6,16 +6,22 @@ import sys
 from pathlib import Path
 
 import bs4
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from _ext import seal
 
 ROOT = Path(__file__).parent.parent
 CONF = """
 import sys
 sys.path.insert(0, {root!r})
-extensions = ["myst_parser", {extensions}]
+extensions = ["myst_nb", {extensions}]
 myst_enable_extensions = ["dollarmath"]
+nb_execution_mode = "off"
 root_doc = "chapters/index"
 """
+PYTHON = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
 QUESTION = """
 ```{predict}
 Is *one* half of $x = 2$?
@@ -50,12 +56,97 @@ def build(folder, *extensions, **pages):
     (folder / "chapters").mkdir(exist_ok=True)
     names = ", ".join(map(repr, extensions))
     (folder / "conf.py").write_text(CONF.format(root=str(ROOT), extensions=names))
-    for name, text in pages.items():
-        (folder / "chapters" / f"{name}.md").write_text(text)
+    for name, page in pages.items():
+        if isinstance(page, str):
+            (folder / "chapters" / f"{name}.md").write_text(page)
+        else:
+            nbformat.write(
+                new_notebook(cells=page, metadata=PYTHON), folder / "chapters" / f"{name}.ipynb"
+            )
     command = [sys.executable, "-m", "sphinx", "-q", "-W", str(folder), str(folder / "out")]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     found = (folder / "out" / "chapters").glob("*.html")
     return run, {p.stem: bs4.BeautifulSoup(p.read_text(), "html.parser") for p in found}
+
+
+def cell(source, *tags, printed=None, page=None):
+    """A code cell that was executed."""
+    outputs = [new_output("stream", text=printed)] if printed is not None else []
+    if page is not None:
+        outputs.append(new_output("display_data", data={"text/html": page}))
+    return new_code_cell(source, metadata={"tags": list(tags)}, outputs=outputs)
+
+
+SEAL = "x = 2\nassert x < 3\nprint('x is small')"
+
+
+class TestSeal:
+    def test_is_one_line_that_opens_to_its_cell(self, tmp_path):
+        sealed = cell(SEAL, "seal", printed="x is small (2)\n")
+        run, pages = build(tmp_path, "_ext.seal", index=[new_markdown_cell("# T"), sealed])
+        assert run.returncode == 0, run.stderr
+        fold = pages["index"].select_one("details.seal")
+        assert "open" not in fold.attrs
+        assert fold.summary.text == "✓ x is small (2)"
+        assert "assert x < 3" in fold.select_one(".cell .cell_input").text
+        assert fold.select_one(".cell .cell_output").text.strip() == "x is small (2)"
+
+    @pytest.mark.parametrize(
+        ("source", "printed", "message"),
+        [
+            ("print(1)", ["1"], "must assert"),
+            ("assert True\nprint(1)", ["1"], "must assert"),
+            ("assert (x, 'always true')\nprint(1)", ["1"], "must assert"),
+            ("assert x", [""], "print its claim last"),
+            ("assert x\nprint(1)\ny = 2", ["1"], "print its claim last"),
+            ("print(1)\nassert x", ["1"], "print its claim last"),
+            (SEAL, [], "one line and nothing else"),
+            (SEAL, ["\n"], "one line and nothing else"),
+            (SEAL, ["x\ny\n"], "one line and nothing else"),
+            (SEAL, ["x\n", "<Figure>"], "one line and nothing else"),
+        ],
+    )
+    def test_what_checks_nothing_or_says_nothing_is_no_seal(self, source, printed, message):
+        assert message in "; ".join(seal.problems(source, printed))
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            SEAL,
+            "torch.testing.assert_close(a, b)\nprint('a is b')",
+            f"if x:\n  {'assert x'}\nprint(1)",
+        ],
+    )
+    def test_what_checks_and_says_it_is_one(self, source):
+        assert not seal.problems(source, ["said\n"])
+
+    def test_a_page_with_a_false_seal_is_not_built(self, tmp_path):
+        for false in (cell("print(1)", "seal", printed="1\n"), cell(SEAL, "seal")):
+            run, _ = build(tmp_path, "_ext.seal", index=[new_markdown_cell("# T"), false])
+            assert run.returncode != 0
+            assert "a seal must" in run.stderr
+
+
+class TestTrap:
+    text = "# T\n\n```{trap} Two *wholes*\nThey overflow.\n```\n"
+
+    def test_is_a_fold_that_takes_in_its_cells(self, tmp_path):
+        cells = [cell("1", "trap"), cell(SEAL, "trap", "seal", printed="said\n"), cell("2")]
+        page = [new_markdown_cell(self.text), *cells]
+        run, pages = build(tmp_path, "_ext.fold", "_ext.seal", index=page)
+        assert run.returncode == 0, run.stderr
+        trap = pages["index"].select_one("details.trap")
+        assert trap.summary.text == "Trap: Two wholes"
+        assert trap.p.text == "They overflow."
+        assert len(trap.select(".cell")) == 2
+        assert len(trap.select("details.seal .cell")) == 1
+        assert len(pages["index"].select(".cell")) == 3
+
+    @pytest.mark.parametrize("text", ["# T", "# T\n\n```{trap} x\ny\n```\n\nbetween"])
+    def test_a_cell_without_its_trap_is_a_mistake(self, tmp_path, text):
+        run, _ = build(tmp_path, "_ext.fold", index=[new_markdown_cell(text), cell("1", "trap")])
+        assert run.returncode != 0
+        assert "no trap stands before" in run.stderr
 
 
 class TestPredict:
@@ -65,7 +156,7 @@ class TestPredict:
         box = pages["index"].select_one(".admonition.predict")
         assert box.select_one(".admonition-title").text == "Predict"
         wrong, right = box.select("details")
-        assert (wrong["class"], right["class"]) == (["wrong"], ["right"])
+        assert (wrong["class"], right["class"]) == (["choice", "wrong"], ["choice", "right"])
         assert "open" not in wrong.attrs
         assert wrong.summary.text == "No."
         assert right.summary.strong.text == "Yes."
@@ -81,7 +172,7 @@ class TestPredict:
             ("[ ]", "[x]", "exactly one right choice"),
             ("[ ] No.", "No.", "a choice needs"),
             ("  It is.\n", "", "a choice needs"),
-            ("Is *one* half of $x = 2$?\n", "", "a question and then a list"),
+            ("Is *one* half of $x = 2$?\n", "", "a question before its choices"),
         ],
     )
     def test_mistakes_are_named(self, tmp_path, old, new, message):
@@ -90,9 +181,73 @@ class TestPredict:
         assert run.returncode != 0
         assert message in run.stderr
 
-    def test_a_box_without_choices_is_a_mistake(self, tmp_path):
-        run, _ = build(tmp_path, "_ext.predict", index="# T\n\n```{predict}\nWhy?\n```\n")
-        assert "a question and then a list" in run.stderr
+    by_hand = "# T\n\n```{predict}\nDraw $x$.\n```\n"
+
+    def test_a_box_without_choices_takes_in_the_cell_that_answers(self, tmp_path):
+        page = [
+            new_markdown_cell(self.by_hand),
+            cell("draw()", "predict", page="<i>draw</i>"),
+            cell("print('answer')", printed="answer"),
+        ]
+        run, pages = build(tmp_path, "_ext.predict", index=page)
+        assert run.returncode == 0, run.stderr
+        assert pages["index"].select_one(".predict .cell i").text == "draw"
+        assert [c.pre.text for c in pages["index"].select(".covered .cell")] == [
+            "print('answer')\n"
+        ]
+
+    def test_a_box_without_choices_or_cell_is_a_mistake(self, tmp_path):
+        run, _ = build(tmp_path, "_ext.predict", index=self.by_hand)
+        assert run.returncode != 0
+        assert "needs choices, or one cell tagged predict" in run.stderr
+
+    def test_a_cell_that_answers_no_question_is_a_mistake(self, tmp_path):
+        page = [new_markdown_cell("# T"), cell("draw()", "predict")]
+        run, _ = build(tmp_path, "_ext.predict", index=page)
+        assert run.returncode != 0
+        assert "no question stands before" in run.stderr
+
+    def test_all_up_to_the_next_heading_is_covered(self, tmp_path):
+        page = [
+            new_markdown_cell(f"# T\n\nbefore\n{QUESTION}\nprose\n"),
+            cell("print(1)", printed="output"),
+            new_markdown_cell("more\n\n## Next\n\nlater"),
+        ]
+        _, pages = build(tmp_path, "_ext.predict", index=page)
+        (covered,) = pages["index"].select(".covered")
+        assert covered.text.split() == ["prose", "print(1)", "output", "more"]
+        box, cover = covered.find_previous_siblings()[1::-1]
+        assert "predict" in box["class"]
+        assert "cover" in cover["class"]
+
+    def test_a_cover_ends_where_it_is_told_to(self, tmp_path):
+        end = "\n```{predict-end}\n```\n"
+        other = QUESTION.replace("one", "two")
+        text = f"# T\n{QUESTION}\na\n{end}\nb\n{other}\nc\n{end}\nd"
+        _, pages = build(tmp_path, "_ext.predict", index=text)
+        assert [c.text.strip() for c in pages["index"].select(".covered")] == ["a", "c"]
+        text = f"# T\n{QUESTION}\na\n{other}\nb\n{end}\nc"
+        _, pages = build(tmp_path, "_ext.predict", index=text)
+        (inner,) = pages["index"].select(".covered .covered")
+        assert inner.text.strip() == "b"
+        assert "c" not in pages["index"].select_one(".covered").text.split()
+
+    def test_an_end_without_a_cover_is_a_mistake(self, tmp_path):
+        run, _ = build(tmp_path, "_ext.predict", index="# T\n\na\n\n```{predict-end}\n```\n")
+        assert "predict-end ends no cover" in run.stderr
+
+    def test_a_question_has_a_name_that_only_its_words_change(self, tmp_path):
+        def name(text):
+            return build(tmp_path, "_ext.predict", index=text)[1]["index"].select_one(".predict")[
+                "id"
+            ]
+
+        assert name(f"# T\n{QUESTION}") == name(f"# U\n\nother\n{QUESTION}")
+        assert name(f"# T\n{QUESTION}") != name(f"# T\n{QUESTION.replace('one', 'two')}")
+
+    def test_the_same_question_twice_is_a_mistake(self, tmp_path):
+        run, _ = build(tmp_path, "_ext.predict", index=f"# T\n{QUESTION}\na\n{QUESTION}")
+        assert "the same question is asked twice" in run.stderr
 
 
 class TestGlossary:

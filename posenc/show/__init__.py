@@ -8,10 +8,15 @@ from posenc.show.circles import plot_clock_hands, plot_turns
 from posenc.show.curves import plot_curves
 from posenc.show.evidence import plot_lengths
 from posenc.show.explore import explore
+from posenc.show.guess import guess_angle, guess_curve, guess_point
 from posenc.show.matrices import plot_attention, plot_encoding, plot_matrix
+from posenc.show.table import table
 
 __all__ = [
     "explore",
+    "guess_angle",
+    "guess_curve",
+    "guess_point",
     "plot_attention",
     "plot_clock_hands",
     "plot_curves",
@@ -20,4 +25,5 @@ __all__ = [
     "plot_matrix",
     "plot_report_cards",
     "plot_turns",
+    "table",
 ]

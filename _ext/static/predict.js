@@ -1,0 +1,84 @@
+// Remembers how questions were answered, in this browser only, and counts at the chapter's end.
+// Covers are the style sheet's work: they go when a choice is open or the box is `answered`.
+(() => {
+  const KEY = "where-am-i: predictions";
+  const boxes = [...document.querySelectorAll(".predict")];
+  const score = document.querySelector(".predict-score");
+  if (!boxes.length || !score) return;
+
+  // id of a box -> { right, choice: its number } or { right, guess } or { looked: true }
+  let answers = {};
+  try {
+    answers = JSON.parse(localStorage.getItem(KEY)) ?? {};
+  } catch { /* storage may be refused; then the page forgets when it is left */ }
+
+  function remember(box, answer) {
+    if (!(box.id in answers)) answers[box.id] = answer; // the first answer counts
+    try {
+      localStorage.setItem(KEY, JSON.stringify(answers));
+    } catch { /* as above */ }
+    uncover(box);
+    tell();
+  }
+
+  function uncover(box) {
+    box.classList.add("answered");
+    window.dispatchEvent(new Event("resize")); // what was covered had no size
+  }
+
+  function tell() {
+    const here = boxes.map((box) => answers[box.id]).filter(Boolean);
+    const counted = here.filter((answer) => !answer.looked);
+    const right = counted.filter((answer) => answer.right).length;
+    score.hidden = !here.length;
+    score.querySelector("p").textContent =
+      `Your predictions in this chapter: ${right} of ${boxes.length} right at the first try` +
+      (counted.length < boxes.length ? `, ${boxes.length - counted.length} not made.` : ".");
+  }
+
+  score.innerHTML = "<p role='status'></p><button type='button'>Forget my answers</button>";
+  score.querySelector("button").addEventListener("click", () => {
+    for (const box of boxes) delete answers[box.id];
+    try {
+      localStorage.setItem(KEY, JSON.stringify(answers));
+    } catch { /* as above */ }
+    location.reload();
+  });
+
+  for (const box of boxes) {
+    const choices = [...box.querySelectorAll(":scope > details.choice")];
+    const earlier = answers[box.id];
+    if (earlier?.choice !== undefined && choices[earlier.choice])
+      choices[earlier.choice].open = true;
+    if (earlier?.guess)
+      box.querySelector(".guess")?.dispatchEvent(
+        new CustomEvent("guess:restore", { detail: earlier.guess }));
+    if (earlier) uncover(box);
+    choices.forEach((choice, n) =>
+      choice.addEventListener("toggle", () => {
+        if (choice.open) remember(box, { choice: n, right: choice.matches(".right") });
+      }));
+    box.addEventListener("guess:compared", ({ detail }) => remember(box, detail));
+
+    const cover = box.nextElementSibling;
+    if (!cover?.matches(".cover")) continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Show it without an answer";
+    button.addEventListener("click", () => remember(box, { looked: true }));
+    cover.append(" ", button);
+  }
+  tell();
+
+  // Who follows a link to a covered place wants to be there.
+  function arrive() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let covered = target?.closest(".covered");
+    if (!covered) return;
+    for (; covered; covered = covered.parentElement.closest(".covered"))
+      uncover(covered.previousElementSibling.previousElementSibling);
+    target.scrollIntoView();
+  }
+  window.addEventListener("hashchange", arrive);
+  arrive();
+})();

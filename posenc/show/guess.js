@@ -1,0 +1,108 @@
+// One question that is answered by hand. `root` holds an SVG, sliders and the data that Python
+// wrote: what is true, in plain numbers, and how numbers become places in the picture.
+(root) => {
+  const data = JSON.parse(root.querySelector("script[type='application/json']").textContent);
+  const svg = root.querySelector("svg"), truth = root.querySelector(".truth");
+  const mine = root.querySelector(".mine"), said = root.querySelector(".said");
+  const sliders = [...root.querySelectorAll("input")], compare = root.querySelector("button");
+  const values = () => sliders.map((slider) => +slider.value);
+  const clamp = (share) => Math.min(1, Math.max(0, share));
+  const [left, top, width, height] = data.box;
+  const centre = [left + width / 2, top + height / 2];
+
+  // What is drawn for the sliders' values, which are shares (0 to 1) of an axis or of a turn.
+  const draw = {
+    curve: (v) => "M" + v.map((share, k) =>
+      `${left + (width * k) / (v.length - 1)},${top + height * (1 - share)}`).join("L"),
+    point: ([share]) => `M${left + width * share},${top}v${height}`,
+    angle: ([share]) => `M${centre}l${(height / 2) * Math.sin(2 * Math.PI * share)},` +
+      `${(-height / 2) * Math.cos(2 * Math.PI * share)}`,
+  }[data.kind];
+
+  // Where the pointer is: the slider it sets, and to what.
+  const aim = {
+    curve: (x, y) => [Math.round(clamp((x - left) / width) * (sliders.length - 1)),
+      clamp(1 - (y - top) / height)],
+    point: (x) => [0, clamp((x - left) / width)],
+    angle: (x, y) =>
+      [0, (Math.atan2(x - centre[0], centre[1] - y) / (2 * Math.PI) + 1) % 1],
+  }[data.kind];
+
+  // How far off, in the units of the question, and where the furthest.
+  const off = {
+    curve(v) {
+      const at = data.places.map((share, n) => {
+        const k = Math.min(v.length - 2, Math.floor(share * (v.length - 1)));
+        const part = share * (v.length - 1) - k;
+        return Math.abs((1 - part) * v[k] + part * v[k + 1] - data.truth[n]) * data.unit;
+      });
+      return at.reduce((a, b) => a + b) / at.length;
+    },
+    point: ([v]) => data.log
+      ? Math.exp(Math.abs(v - data.truth) * data.unit) : Math.abs(v - data.truth) * data.unit,
+    angle([v]) {
+      const apart = Math.abs(v - data.truth) % 1;
+      return Math.min(apart, 1 - apart) * data.unit;
+    },
+  }[data.kind];
+
+  function show() {
+    mine.setAttribute("d", draw(values()));
+    sliders.forEach((slider) => slider.setAttribute("aria-valuetext", spoken(+slider.value)));
+  }
+
+  function spoken(share) {
+    const [low, high] = data.limits;
+    const number = data.log ? low * (high / low) ** share : low + (high - low) * share;
+    return String(+number.toPrecision(3));
+  }
+
+  function reveal() {
+    const far = off(values()), right = far <= data.within;
+    const amount = data.log ? `a factor of ${far.toFixed(2)}` : +far.toPrecision(2);
+    said.textContent = `${right ? "Right" : "Not quite"}: you are off by ${amount}` +
+      `${data.kind === "curve" ? " on average" : ""}. ${data.says}`;
+    truth.removeAttribute("hidden");
+    sliders.forEach((slider) => { slider.disabled = true; });
+    compare.hidden = true;
+    return right;
+  }
+
+  truth.setAttribute("hidden", "");
+  said.textContent = "";
+  mine.removeAttribute("hidden");
+  root.querySelector(".controls").hidden = false;
+  sliders.forEach((slider) => slider.addEventListener("input", show));
+  compare.addEventListener("click", () => {
+    const detail = { right: reveal(), guess: values() };
+    root.dispatchEvent(new CustomEvent("guess:compared", { bubbles: true, detail }));
+  });
+  root.addEventListener("guess:restore", ({ detail }) => {
+    detail.forEach((value, k) => { sliders[k].value = value; });
+    show();
+    reveal();
+  });
+
+  let last = null; // the slider that the pointer set before, so that a quick stroke skips none
+  function follow(event) {
+    const place = new DOMPoint(event.clientX, event.clientY)
+      .matrixTransform(svg.getScreenCTM().inverse());
+    const [at, share] = aim(place.x, place.y);
+    const from = last ?? [at, share], step = Math.sign(at - from[0]);
+    for (let k = from[0]; k !== at; k += step)
+      sliders[k].value = from[1] + ((share - from[1]) * (k - from[0])) / (at - from[0]);
+    sliders[at].value = share;
+    last = [at, share];
+    show();
+  }
+  svg.addEventListener("pointerdown", (event) => {
+    if (compare.hidden) return;
+    svg.setPointerCapture(event.pointerId);
+    last = null;
+    follow(event);
+  });
+  svg.addEventListener("pointermove", (event) => {
+    if (svg.hasPointerCapture(event.pointerId)) follow(event);
+  });
+  show();
+}

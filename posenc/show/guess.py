@@ -1,0 +1,285 @@
+"""Questions that a reader answers by hand: draw a curve, place a point, turn a hand.
+
+Each function takes the truth as `posenc` computed it and returns what a notebook displays: one
+piece of HTML with a picture to draw on and a slider for each value, which needs no kernel and no
+library. *Compare* shows the truth beside the answer, and how far off it was. Without scripts, and
+on paper, the truth is there from the start.
+"""
+
+import html
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.ticker import LogLocator, MaxNLocator
+from torch import Tensor
+
+WIDTH, HEIGHT = 640, 300
+_BOX = (84, 14, 536, 220)  # left, top, width, height of the axes
+_DIAL = (210, 14, 220, 220)
+_SCRIPT = Path(__file__).with_name("guess.js")
+_STYLE = """
+.guess { container-type: inline-size; max-width: 46rem; text-align: left }
+.guess svg { display: block; width: 100%; touch-action: none; cursor: crosshair; color: inherit }
+.guess text { font-size: 15px; fill: currentColor }
+@container (max-width: 30rem) { .guess text { font-size: 23px } }
+.guess path { fill: none; stroke-width: 3; stroke-linejoin: round; stroke-linecap: round }
+.guess .axes { stroke: currentColor; stroke-width: 1; opacity: 0.5 }
+.guess .mine { stroke: var(--book-orange, #c86400) }
+.guess .truth { stroke: var(--book-blue, #1783c7); stroke-dasharray: 9 5 }
+.guess [hidden] { display: none }
+.guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr }
+.guess label { display: contents }
+.guess input { width: 100%; min-width: 0; accent-color: var(--book-orange, #c86400) }
+"""
+
+
+class Guess:
+    """A question to be answered by hand; see `guess_curve`, `guess_point`, `guess_angle`."""
+
+    def __init__(self, name: str, picture: str, sliders: str, data: dict):
+        self.name, self.picture, self.sliders, self.data = name, picture, sliders, data
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def _repr_html_(self) -> str:
+        packed = json.dumps(self.data).replace("</", "<\\/")
+        says = html.escape(self.data["says"])
+        return (
+            f'<div class="guess"><style>{_STYLE}</style>{self.picture}'
+            f'<div class="controls" hidden>{self.sliders}'
+            '<button type="button">Compare</button></div>'
+            f'<p class="said" role="status">{says}</p>'
+            f'<script type="application/json">{packed}</script>'
+            f"<script>({_SCRIPT.read_text('utf-8')})"
+            "(document.currentScript.parentElement);</script></div>"
+        )
+
+
+def guess_curve(
+    x: Sequence[float] | np.ndarray | Tensor,
+    truth: Sequence[float] | np.ndarray | Tensor,
+    *,
+    xlabel: str,
+    ylabel: str,
+    ylim: tuple[float, float],
+    within: float,
+    says: str,
+    knots: int = 9,
+) -> Guess:
+    """Ask for a curve, and compare it with the true one.
+
+    Args:
+        x: where the truth is known, rising.
+        truth: one value each.
+        xlabel: what x is, with its unit.
+        ylabel: what the values are, with their unit.
+        ylim: what the vertical axis shows; it must hold the truth and should not give it away.
+        within: mean distance from the truth, in units of y, that still counts as right.
+        says: a sentence or two beside the comparison.
+        knots: how many places of the curve the reader sets; straight lines join them.
+
+    Returns:
+        What a notebook displays.
+
+    Raises:
+        ValueError: if x and truth differ in length or are shorter than 2, x does not rise, the
+            truth leaves ylim, within is not positive or there are fewer than 2 knots.
+
+    Example:
+        >>> guess_curve([0, 1, 2], [1, 0.5, 0.25], xlabel="distance", ylabel="weight",
+        ...             ylim=(0, 1), within=0.1, says="Half at every step.")
+        to draw: weight against distance
+    """
+    x, truth = _numbers("x", x), _numbers("truth", truth)
+    if len(x) != len(truth) or len(x) < 2:
+        raise ValueError(
+            f"x and truth must have the same length, 2 or more, got {len(x)} and {len(truth)}"
+        )
+    if not (np.diff(x) > 0).all():
+        raise ValueError(f"x must rise, got {x.tolist()}")
+    low, high = ylim
+    if not low < high or truth.min() < low or truth.max() > high:
+        raise ValueError(
+            f"ylim must hold the truth, {truth.min():g} to {truth.max():g}, got {ylim}"
+        )
+    if knots < 2:
+        raise ValueError(f"knots must be at least 2, got {knots}")
+    places = (x - x[0]) / (x[-1] - x[0])
+    shares = (truth - low) / (high - low)
+    data = _data("curve", shares.tolist(), (low, high), within, says, unit=high - low)
+    data["places"] = places.tolist()
+    left, top, width, height = _BOX
+    line = "L".join(
+        f"{left + width * a:.1f},{top + height * (1 - b):.1f}"
+        for a, b in zip(places, shares, strict=True)
+    )
+    axes = _x_axis(x[0], x[-1], xlabel) + _y_axis(low, high, ylabel)
+    picture = _svg(f"{ylabel} against {xlabel}, to draw on", axes, f"M{line}")
+    at = [f"at {x[0] + (x[-1] - x[0]) * k / (knots - 1):.3g}" for k in range(knots)]
+    sliders = f"<details><summary>Set it by sliders</summary>{_sliders(at)}</details>"
+    return Guess(f"to draw: {ylabel} against {xlabel}", picture, sliders, data)
+
+
+def guess_point(
+    truth: float | Tensor,
+    *,
+    low: float,
+    high: float,
+    xlabel: str,
+    within: float,
+    says: str,
+    log: bool = False,
+) -> Guess:
+    """Ask for a place on an axis, and compare it with the true one.
+
+    Args:
+        truth: the true place.
+        low: where the axis begins.
+        high: where it ends.
+        xlabel: what the axis measures, with its unit.
+        within: how far off still counts as right: a distance, or with `log` a factor.
+        says: a sentence or two beside the comparison.
+        log: whether the axis is logarithmic.
+
+    Returns:
+        What a notebook displays.
+
+    Raises:
+        ValueError: if the truth is not between low and high, within is not positive (with `log`:
+            not above 1), or low is not positive on a logarithmic axis.
+
+    Example:
+        >>> guess_point(628.3, low=6, high=60_000, log=True, within=1.5,
+        ...             xlabel="wavelength (positions)", says="The middle one.")
+        to place: wavelength (positions), from 6 to 60000
+    """
+    truth = float(truth)
+    if not low < truth < high:
+        raise ValueError(f"truth must be between low and high, {low} and {high}, got {truth}")
+    if log and low <= 0:
+        raise ValueError(f"low must be positive on a logarithmic axis, got {low}")
+    if log and within <= 1:
+        raise ValueError(f"within must be a factor above 1 on a logarithmic axis, got {within}")
+    if log:
+        unit, share = math.log(high / low), math.log(truth / low) / math.log(high / low)
+    else:
+        unit, share = high - low, (truth - low) / (high - low)
+    data = _data("point", float(share), (low, high), within, says, unit=unit, log=log)
+    left, top, width, height = _BOX
+    path = f"M{left + width * share:.1f},{top}v{height}"
+    picture = _svg(f"An axis of {xlabel}", _x_axis(low, high, xlabel, log=log), path)
+    name = f"to place: {xlabel}, from {low} to {high}"
+    return Guess(name, picture, _sliders([xlabel]), data)
+
+
+def guess_angle(truth: float | Tensor, *, within: float, says: str) -> Guess:
+    """Ask for the angle of a hand, and compare it with the true one.
+
+    Args:
+        truth: radians, clockwise from 12 o'clock, as the book draws its clocks.
+        within: how many radians off still count as right.
+        says: a sentence or two beside the comparison.
+
+    Returns:
+        What a notebook displays.
+
+    Raises:
+        ValueError: if within is not positive.
+
+    Example:
+        >>> guess_angle(4.0, within=0.3, says="More than half a turn.")
+        to turn: a hand
+    """
+    share = float(truth) / (2 * math.pi) % 1
+    data = _data("angle", share, (0, 2 * math.pi), within, says, unit=2 * math.pi)
+    left, top, width, height = _DIAL
+    x, y = left + width / 2, top + height / 2
+    data["box"] = _DIAL
+    axes = f'<circle class="axes" fill="none" cx="{x}" cy="{y}" r="{height / 2}"/>'
+    axes += f'<text x="{x}" y="{top + height + 26}" text-anchor="middle">12 is up, clockwise</text>'
+    turn = 2 * math.pi * share
+    path = f"M{x},{y}l{height / 2 * math.sin(turn):.1f},{-height / 2 * math.cos(turn):.1f}"
+    picture = _svg("A dial with one hand", axes, path)
+    return Guess("to turn: a hand", picture, _sliders(["angle (radians)"]), data)
+
+
+def _numbers(name: str, values: Sequence[float] | np.ndarray | Tensor) -> np.ndarray:
+    numbers = np.asarray(values, dtype=float)
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be a row of finite numbers, got {values}")
+    return numbers
+
+
+def _data(
+    kind: str,
+    truth: float | list[float],
+    limits: tuple[float, float],
+    within: float,
+    says: str,
+    *,
+    unit: float,
+    log: bool = False,
+) -> dict:
+    if within <= 0:
+        raise ValueError(f"within must be positive, got {within}")
+    return {
+        "kind": kind,
+        "truth": truth,  # as shares of the axis or of a turn
+        "limits": limits,
+        "within": within,
+        "unit": unit,  # what a share of 1 is worth
+        "log": log,
+        "says": says,
+        "box": _BOX,
+    }
+
+
+def _svg(name: str, axes: str, truth: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(name)}">{axes}'
+        f'<path class="truth" d="{truth}"/><path class="mine" hidden=""/></svg>'
+    )
+
+
+def _sliders(names: list[str]) -> str:
+    rows = "".join(
+        f"<label><span>{html.escape(name)}</span>"
+        '<input type="range" min="0" max="1" step="0.005" value="0.5"></label>'
+        for name in names
+    )
+    return f'<div class="sliders">{rows}</div>'
+
+
+def _x_axis(low: float, high: float, label: str, *, log: bool = False) -> str:
+    left, top, width, height = _BOX
+    locator = LogLocator(numticks=6) if log else MaxNLocator(5)
+    marks = ""
+    for tick in locator.tick_values(low, high):
+        if low <= tick <= high:
+            share = math.log(tick / low) / math.log(high / low) if log else None
+            share = (tick - low) / (high - low) if share is None else share
+            marks += (
+                f'<text x="{left + width * share:.1f}" y="{top + height + 26}" '
+                f'text-anchor="middle">{tick:,.6g}</text>'
+            )
+    return (
+        f'<path class="axes" d="M{left},{top + height}h{width}"/>{marks}'
+        f'<text x="{left + width}" y="{HEIGHT - 8}" text-anchor="end">{html.escape(label)}</text>'
+    )
+
+
+def _y_axis(low: float, high: float, label: str) -> str:
+    left, top, _, height = _BOX
+    marks = ""
+    for tick in MaxNLocator(4).tick_values(low, high):
+        if low <= tick <= high:
+            y = top + height * (1 - (tick - low) / (high - low))
+            marks += f'<text x="{left - 10}" y="{y + 5:.1f}" text-anchor="end">{tick:g}</text>'
+    return (
+        f'<path class="axes" d="M{left},{top}v{height}"/>{marks}'
+        f'<text x="{left + 10}" y="{top + 12}">{html.escape(label)}</text>'
+    )

@@ -1,0 +1,125 @@
+"""Tables and questions answered by hand: what they show, and what they refuse.
+
+How a question works in a browser is in test_site.py.
+"""
+
+import json
+import math
+import re
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+
+from posenc.show import guess_angle, guess_curve, guess_point, table
+
+CURVE = {"xlabel": "x", "ylabel": "y", "ylim": (-1, 1), "within": 0.1, "says": "So."}
+POINT = {"low": 1, "high": 100, "xlabel": "x", "within": 2, "says": "So."}
+
+
+def soup(shown):
+    return BeautifulSoup(shown._repr_html_(), "html.parser")
+
+
+def data(guess):
+    return json.loads(soup(guess).select_one("script[type='application/json']").text)
+
+
+class TestTable:
+    rows = (["rotary", 64, 0.913, "a < b"], ["none", 1024, 0.125, "-"])
+    table = table(rows, columns=["method", "length", "right", "note"], caption="Right & wrong.")
+
+    def test_is_a_table_with_headers_and_a_caption(self):
+        html = soup(self.table)
+        assert html.caption.text == "Right & wrong."
+        assert [c["scope"] for c in html.select("thead th")] == ["col"] * 4
+        assert [c.text for c in html.select("tbody th[scope=row]")] == ["rotary", "none"]
+        assert [c.text for c in html.select("tbody td")] == [
+            "64", "0.91", "a < b", "1024", "0.12", "-",
+        ]  # fmt: skip
+        sides = [re.search(r"\w+$", c["style"])[0] for c in html.select("thead th")]
+        assert sides == ["left", "right", "right", "left"]
+
+    def test_is_text_where_there_is_no_html(self):
+        assert repr(self.table).splitlines() == [
+            "Right & wrong.",
+            "method  length  right  note",
+            "rotary      64   0.91  a < b",
+            "none      1024   0.12  -",
+        ]
+
+    def test_digits_are_those_asked_for(self):
+        shown = table([["a", 0.12345]], columns=["", "b"], caption="c", digits=4)
+        assert "0.1235" in repr(shown) or "0.1234" in repr(shown)
+
+    @pytest.mark.parametrize("rows", [[], [["a"]], [["a", 1], ["b", 2, 3]]])
+    def test_rows_must_fit_the_columns(self, rows):
+        with pytest.raises(ValueError, match="rows must"):
+            table(rows, columns=["a", "b"], caption="c")
+
+
+class TestGuess:
+    def test_a_curve_is_drawn_and_handed_over_in_shares_of_its_axes(self):
+        guess = guess_curve(torch.tensor([2, 4, 10]), torch.tensor([1.0, 0.0, -1.0]), **CURVE)
+        assert data(guess)["truth"] == [1, 0.5, 0]
+        assert data(guess)["places"] == [0, 0.25, 1]
+        assert data(guess)["unit"] == 2
+        path = soup(guess).select_one("path.truth")["d"]
+        points = [tuple(map(float, p.split(","))) for p in path[1:].split("L")]
+        left, top, width, height = data(guess)["box"]
+        assert points == [
+            (left, top),
+            (left + width / 4, top + height / 2),
+            (left + width, top + height),
+        ]
+
+    @pytest.mark.parametrize(("log", "share"), [(False, 9 / 99), (True, 0.5)])
+    def test_a_point_stands_where_its_axis_has_it(self, log, share):
+        guess = guess_point(10, **POINT, log=log)
+        assert data(guess)["truth"] == pytest.approx(share)
+        assert data(guess)["unit"] == pytest.approx(math.log(100) if log else 99)
+
+    @pytest.mark.parametrize(
+        ("angle", "end"), [(0, (0, -1)), (math.pi / 2, (1, 0)), (5 * math.pi, (0, 1))]
+    )
+    def test_a_hand_turns_clockwise_from_12(self, angle, end):
+        path = soup(guess_angle(angle, within=0.3, says="")).select_one("path.truth")["d"]
+        x, y = map(float, path.rpartition("l")[2].split(","))
+        assert (x / 110, y / 110) == pytest.approx(end, abs=1e-3)
+
+    def test_the_answer_stands_there_before_any_script(self):
+        for guess in (
+            guess_curve([0, 1], [0, 1], **CURVE),
+            guess_point(10, **POINT),
+            guess_angle(1.0, within=0.3, says="So."),
+        ):
+            html = soup(guess)
+            assert not html.select_one("path.truth").has_attr("hidden")
+            assert html.select_one(".said").text == "So."
+            assert html.select_one(".controls").has_attr("hidden")
+
+    def test_words_cannot_end_the_script_that_holds_them(self):
+        guess = guess_angle(1.0, within=0.3, says="</script><b>")
+        assert data(guess)["says"] == "</script><b>"
+        assert not soup(guess).select("b")
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda: guess_curve([0, 1], [0], **CURVE), "same length.*2 and 1"),
+            (lambda: guess_curve([0], [0], **CURVE), "same length"),
+            (lambda: guess_curve([0, 0], [0, 1], **CURVE), "x must rise"),
+            (lambda: guess_curve([0, 1], [0, 2], **CURVE), "ylim must hold the truth, 0 to 2"),
+            (lambda: guess_curve([0, 1], [0, math.nan], **CURVE), "finite"),
+            (lambda: guess_curve([0, 1], torch.zeros(2, 1), **CURVE), "truth must be a row"),
+            (lambda: guess_curve([0, 1], [0, 1], **CURVE, knots=1), "knots must.*got 1"),
+            (lambda: guess_point(1, **POINT), "truth must be between low and high.*got 1"),
+            (lambda: guess_point(5, **{**POINT, "low": 0}, log=True), "low must be positive"),
+            (lambda: guess_point(5, **{**POINT, "within": 1}, log=True), "factor above 1"),
+            (lambda: guess_point(5, **{**POINT, "within": 0}), "within must be positive, got 0"),
+            (lambda: guess_angle(1, within=-1, says=""), "within must be positive, got -1"),
+        ],
+    )
+    def test_mistakes_are_named(self, call, message):
+        with pytest.raises(ValueError, match=message):
+            call()
