@@ -137,7 +137,7 @@ def loads_elsewhere(tag: Tag) -> bool:
 
 class TestFiles:
     def test_there_are_at_least_16_figures_that_move(self, site):
-        assert sum(len(soup(site / page).select(".explore")) for page in PAGES) >= 16
+        assert sum(len(soup(site / page).select(".explore, .live")) for page in PAGES) >= 16
 
     def test_every_link_leads_somewhere(self, site):
         expect_none(link_problems(site))
@@ -186,7 +186,7 @@ class TestStructure:
         expect_none(number_problems(site, page))
 
     def test_enough_to_play_with(self, site, page):
-        assert len(soup(site / page).select("div.explore")) >= 2
+        assert len(soup(site / page).select("div.explore, div.live")) >= 2
         assert len(soup(site / page).select(".predict")) >= 2
         assert len(soup(site / page).select(".has-definition")) >= 3
 

@@ -1,8 +1,10 @@
 """Figures: one plot function an idea; each takes data first, draws on `ax` and returns it.
 
-The style of the book is the file beside this one: `plt.style.use("posenc.show.book")`.
+The style of the book is the file beside this one: `plt.style.use("posenc.show.book")`. Figures that
+readers touch are in `posenc.show.live`.
 """
 
+from posenc.show import live
 from posenc.show.cards import plot_report_cards
 from posenc.show.circles import plot_clock_hands, plot_turns
 from posenc.show.curves import plot_curves
@@ -17,6 +19,7 @@ __all__ = [
     "guess_angle",
     "guess_curve",
     "guess_point",
+    "live",
     "plot_attention",
     "plot_clock_hands",
     "plot_curves",

@@ -1,0 +1,71 @@
+"""The clocks: one dial a channel pair, fast to slow, and what every figure with clocks shows."""
+
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+import torch
+from torch import Tensor
+
+from posenc import angles
+from posenc.show.live.marks import fixed, h
+
+RADIUS = 44  # of a dial, in its own units: 100 across
+
+
+def hand(value: str, colour: str) -> Element:
+    """A hand that follows an angle, clockwise from 12."""
+    tip = h("circle", cy=-36, r=5.5)
+    return h("g", h("line", y2=-32), tip, class_=f"hand {colour}", data_set=f"--turn:{value}")
+
+
+def places(positions: Sequence[float], frequency: float) -> Element:
+    """A dot on the rim where the hand stands at each position."""
+    turns = angles(torch.tensor(positions, dtype=torch.float64), torch.tensor([frequency]).double())
+    degrees = torch.rad2deg(turns[:, 0]).tolist()
+    dots = [h("circle", cy=-RADIUS, r=1.9, transform=f"rotate({d:.3f})") for d in degrees]
+    return h("g", *dots, class_="place")
+
+
+def dial(pair: int, *marks: Element, below: Sequence[Element] = ()) -> Element:
+    """A clock that is pulled as `hand.pair`: marks on its face, and what stands below it."""
+    face = h(
+        "svg",
+        h("circle", r=RADIUS, class_="rim"),
+        *marks,
+        h("circle", r=2.4, class_="pin"),
+        h("circle", r=49, class_="hit", data_drag=f"hand.{pair}", data_tip=f"hand.{pair}"),
+        viewBox="-50 -50 100 100",
+        aria_hidden="true",
+    )
+    return h("div", face, *below, class_="clock")
+
+
+def clock_row(dials: Sequence[Element], *, narrow: int) -> Element:
+    """Dials side by side; on a phone `narrow` of them."""
+    return h("div", *dials, class_="clocks", style=f"--n:{len(dials)};--narrow:{narrow}")
+
+
+def period(wavelength: float) -> Element:
+    """How far a hand goes round in."""
+    digits = 1 if wavelength < 10 else 0
+    return h("span", f"{fixed(wavelength, digits)} words", class_="period", aria_hidden="true")
+
+
+def speeds() -> Element:
+    """The line that says which end is which."""
+    texts = [h("span", text) for text in ("fast", "words for one turn", "slow")]
+    rules = h("i"), h("i")
+    return h(
+        "div", texts[0], rules[0], texts[1], rules[1], texts[2], class_="speeds", aria_hidden="true"
+    )
+
+
+def as_list(values: Tensor) -> list:
+    """Numbers for JSON."""
+    return values.double().tolist()
+
+
+def between(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """The smaller angle between two hands: where it begins, clockwise, and how wide it is."""
+    arc = torch.remainder(b - a + torch.pi, 2 * torch.pi) - torch.pi
+    return torch.where(arc < 0, b, a), arc.abs()

@@ -1,0 +1,138 @@
+"""A live figure: numbers from posenc, marks that follow them, and a module that moves them."""
+
+import copy
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+from posenc.show.live.marks import h, number, path
+
+HERE = Path(__file__).parent
+_IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
+
+State = Mapping[str, float | bool | str]
+
+
+class LiveFigure:
+    """What a notebook displays as one piece of HTML that needs nothing else.
+
+    The first state is drawn here, so print and browsers without JavaScript show it. From then on
+    the ES module of the figure, `<kind>.js` beside this file, computes the same values in the
+    browser: `values` and `describe` are what tests hold it against, in many states.
+
+    Args:
+        kind: name of the module.
+        label: what a screen reader calls the figure.
+        marks: elements that say with `data-set` which values they show; see `runtime.js`.
+        data: numbers that do not change, for the module; must be JSON.
+        state: what the reader moves, and where it starts.
+        values: state -> what the marks show, computed with `posenc`.
+        describe: state and values -> the figure in words.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        label: str,
+        *marks: ElementTree.Element,
+        data: Mapping[str, object],
+        state: State,
+        values: Callable[[State], dict],
+        describe: Callable[[State, dict], str],
+    ):
+        self.kind, self.label, self.data, self.state = kind, label, dict(data), dict(state)
+        self._marks, self._values, self._describe = marks, values, describe
+
+    def __repr__(self) -> str:
+        state = ", ".join(f"{name}={_short(value)}" for name, value in self.state.items())
+        return f"live figure: {self.kind}, {state}"
+
+    def values(self, state: State) -> dict:
+        """What the marks show in a state, and the figure in words as `said`."""
+        found = self._values(state)
+        return {**found, "said": self._describe(state, found)}
+
+    def html(self) -> str:
+        """The figure in its first state, its numbers and its script, as one element."""
+        given = json.dumps({"data": self.data, "state": self.state}, allow_nan=False)
+        root = h(
+            "div",
+            h("style", (HERE / "live.css").read_text(encoding="utf-8")),
+            h("div", *copy.deepcopy(self._marks), class_="marks"),
+            h("p", class_="said", data_set="text:said"),
+            h("p", class_="heard", role="status"),
+            h("div", class_="tip", aria_hidden="true", hidden=""),
+            h("script", given.replace("</", "<\\/"), type="application/json"),
+            h("script", _script(self.kind)),
+            class_="live",
+            data_figure=self.kind,
+            role="group",
+            aria_label=self.label,
+        )
+        draw(root, self.state, self.values(self.state))
+        return ElementTree.tostring(root, encoding="unicode", method="html")
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+def draw(root: ElementTree.Element, state: State, values: Mapping[str, object]) -> None:
+    """Show a state: what the browser does with each further one, done once with the first."""
+    for mark in root.iter():
+        style = [mark.get("style")] if mark.get("style") else []
+        for token in mark.get("data-set", "").split():
+            name, key = token.split(":")
+            value = _look_up(values, key)
+            if isinstance(value, list):
+                value = path(value)
+            shown = number(value) if not isinstance(value, str) else value
+            if name == "text":
+                mark.text = shown
+            elif name.startswith("--"):
+                style.append(f"{name}: {shown}")
+            else:
+                mark.set(name, shown)
+        if style:
+            mark.set("style", "; ".join(style))
+        if mark.get("name") in state:
+            _set_control(mark, state[mark.get("name")])
+
+
+def _look_up(values: object, key: str) -> object:
+    for part in key.split("."):
+        values = values[int(part) if part.isdigit() else part]
+    return values
+
+
+def _set_control(control: ElementTree.Element, value: float | bool | str) -> None:
+    if control.tag == "select":
+        for option in control:
+            if option.get("value") == value:
+                option.set("selected", "")
+    elif isinstance(value, bool):
+        if value:
+            control.set("checked", "")
+    else:
+        control.set("value", number(value))
+
+
+def _script(kind: str) -> str:
+    """The module and all that it imports as one classic script, which runs in any notebook."""
+    parts: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        source = (HERE / f"{name}.js").read_text(encoding="utf-8")
+        for imported in _IMPORT.findall(source):
+            if imported not in parts:
+                add(imported)
+        parts[name] = _IMPORT.sub("", source).replace("export default", "const figure =")
+
+    add(kind)
+    body = re.sub(r"^export ", "", "".join(parts.values()), flags=re.MULTILINE)
+    return f'(() => {{\n"use strict";\n{body}start("{kind}", figure);\n}})();'
+
+
+def _short(value: float | bool | str) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

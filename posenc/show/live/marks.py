@@ -1,0 +1,201 @@
+"""What figures are made of: elements, controls, plots and words."""
+
+import math
+from collections.abc import Mapping, Sequence
+from xml.etree.ElementTree import Element
+
+SENTENCE = ["the", "cat", "sat", "on", "the", "mat", "and", "the", "dog", "on", "the", "cat"]
+
+
+def h(tag: str, *children: Element | str | Sequence, **attributes: object) -> Element:
+    """An element of HTML or SVG: `h("p", "text", class_="said", data_set="text:said")`."""
+    names = {name: name.rstrip("_").replace("_", "-") for name in attributes}
+    element = Element(tag, {names[k]: str(v) for k, v in attributes.items() if v is not None})
+    for child in children:
+        if isinstance(child, str):
+            if len(element):
+                element[-1].tail = (element[-1].tail or "") + child
+            else:
+                element.text = (element.text or "") + child
+        elif isinstance(child, Element):
+            element.append(child)
+        else:
+            element.extend(child)
+    return element
+
+
+def fixed(value: float, digits: int) -> str:
+    """A number in words, with a minus and without a minus zero."""
+    return f"{value:z.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def place(value: float) -> str:
+    """A position in words, to a tenth."""
+    return fixed(value, 1).removesuffix(".0")
+
+
+def nearest(value: float) -> int:
+    """The nearest whole number, halves up, as the browser rounds."""
+    return math.floor(value + 0.5)
+
+
+def number(value: float, digits: int = 5) -> str:
+    """A number as an attribute holds it."""
+    return f"{round(value, digits) + 0:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def path(points: Sequence[tuple[float, float]]) -> str:
+    """The d attribute of a line through points."""
+    return "M" + "L".join(f"{number(x, 4)} {number(y, 4)}" for x, y in points)
+
+
+def require_place(name: str, value: float, words: Sequence[str]) -> None:
+    """Raise ValueError unless `value` is a position of the sentence."""
+    if not 0 <= value <= len(words) - 1:
+        raise ValueError(f"{name} must be a position from 0 to {len(words) - 1}, got {value}")
+
+
+def controls(*parts: Element) -> Element:
+    """The row of controls under a figure."""
+    return h("div", *parts, class_="controls")
+
+
+def slider(
+    name: str,
+    label: str,
+    low: float,
+    high: float,
+    *,
+    step: float = 1,
+    said: str | None = None,
+    colour: str | None = None,
+) -> Element:
+    """A range input. It moves continuously; its arrow keys move by `step`, with Shift a tenth.
+
+    Args:
+        name: of what it moves in the state.
+        label: what to call it.
+        low: least value.
+        high: greatest value.
+        step: of an arrow key.
+        said: name of the value that says in words where it stands; shown beside it.
+        colour: "p" or "q", if it moves a thing of that colour.
+    """
+    text = h("output", data_set=f"text:{said}") if said else None
+    bar = h(
+        "input",
+        type="range",
+        name=name,
+        min=low,
+        max=high,
+        step="any",
+        data_step=step,
+        data_set=f"aria-valuetext:{said}" if said else None,
+    )
+    parts = [h("span", label), bar] + ([text] if text is not None else [])
+    return h("label", *parts, class_=f"slider {colour or ''}".strip())
+
+
+def switch(name: str, label: str) -> Element:
+    """A box to tick."""
+    return h("label", h("input", type="checkbox", name=name), h("span", label), class_="switch")
+
+
+def choice(name: str, label: str, options: Mapping[str, str]) -> Element:
+    """A list to choose from: value -> what to call it."""
+    parts = [h("option", text, value=value) for value, text in options.items()]
+    return h("label", h("span", label), h("select", *parts, name=name), class_="choice")
+
+
+def play(name: str, *, speed: float) -> Element:
+    """A button that moves a number from its least to its greatest value, `speed` a second."""
+    icon = h("i", aria_hidden="true")
+    attributes = {"data_play": name, "data_speed": speed, "aria_pressed": "false"}
+    return h("button", icon, "Play", type="button", class_="play", **attributes)
+
+
+def words_row(words: Sequence[str], *hands: str) -> Element:
+    """The sentence as buttons; a word is lit in the colours of the hands that are near it.
+
+    Each hand, "p" or "q", is a value `near_p` of the figure, one number a word.
+    """
+    buttons = [
+        h(
+            "button",
+            word,
+            type="button",
+            data_go=f"word.{i}",
+            aria_label=f"{word}, position {i}",
+            data_set=" ".join(f"--near-{hand}:near_{hand}.{i}" for hand in hands),
+        )
+        for i, word in enumerate(words)
+    ]
+    return h("div", *buttons, class_="words", style=f"--n:{len(words)}")
+
+
+def plot(
+    *marks: Element,
+    x: tuple[float, float],
+    y: tuple[float, float],
+    xticks: Mapping[float, str] | None = None,
+    yticks: Mapping[float, str] | None = None,
+    xlabel: str = "",
+    ylabel: str = "",
+    height: str = "13em",
+    over: Sequence[Element] = (),
+    **attributes: object,
+) -> Element:
+    """Axes whose picture stretches with the page while letters and lines keep their size.
+
+    Args:
+        *marks: SVG in the units of the data, y upwards.
+        x: data at the left and at the right end.
+        y: data at the bottom and at the top.
+        xticks: where -> what stands there.
+        yticks: likewise.
+        xlabel: quantity and unit.
+        ylabel: quantity and unit.
+        height: of the picture, in CSS.
+        over: HTML that stands at (--x, --y), in the units of the data: `knob` and `note`.
+        **attributes: of the picture, such as data_drag and data_tip.
+    """
+    (left, right), (low, high) = x, y
+    picture = h(
+        "svg",
+        h("g", *marks, transform="scale(1 -1)"),
+        viewBox=f"{left:g} {-high:g} {right - left:g} {high - low:g}",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+        **attributes,
+    )
+
+    def ticks(where: Mapping[float, str] | None, start: float, end: float, kind: str) -> Element:
+        places = [
+            h("span", text, style=f"--at:{(value - start) / (end - start):.5g}")
+            for value, text in (where or {}).items()
+        ]
+        return h("div", *places, class_=kind, aria_hidden="true")
+
+    frame = h("div", picture, *over, class_="frame")
+    parts = [h("div", ylabel, class_="ylabel")] if ylabel else []
+    parts += [ticks(yticks, low, high, "yticks"), frame, ticks(xticks, left, right, "xticks")]
+    parts += [h("div", xlabel, class_="xlabel")] if xlabel else []
+    box = f"--x0:{left:g};--x1:{right:g};--y0:{low:g};--y1:{high:g};--height:{height}"
+    return h("div", *parts, class_="plot", style=box)
+
+
+def line(points: Sequence[tuple[float, float]] | None = None, **attributes: object) -> Element:
+    """A line through points, or one that follows a value: `data_set="d:curve"`."""
+    return h(
+        "path", d=path(points) if points is not None else None, **{"class_": "line", **attributes}
+    )
+
+
+def knob(at: str, *, colour: str = "ink", drag: str | None = None) -> Element:
+    """A dot on a plot; `at` names its two values, "--x:distance --y:score"."""
+    return h("i", class_=f"knob {colour}", data_set=at, data_drag=drag, aria_hidden="true")
+
+
+def note(at: str, text: str) -> Element:
+    """Words on a plot that follow two values and show a third."""
+    return h("span", class_="note", data_set=f"{at} text:{text}", aria_hidden="true")

@@ -1,0 +1,229 @@
+// What all live figures share: it ties the marks of a figure to numbers, and the reader's hands to
+// its state.
+//
+// A figure is HTML whose first state Python has drawn. Its marks name the numbers that they show:
+//   data-set="--turn:hand.3 text:score"    a custom property, the text or an attribute of the mark,
+//                                          and the value that it follows
+//   data-drag="hand.3"  data-go="word.4"  data-tip="hand.3"    what happens when it is pulled,
+//                                          pressed or pointed at: a function, and its index
+// A module says what the numbers are and what the functions do:
+//   values(state, data)             name -> number, text, or a list of them
+//   describe(state, values, data)   the figure in words
+//   settle(next, before, data)      optional: the allowed state that is nearest to the wanted one
+//   drags, goes, tips               name -> function({ index, state, data, values, at, grip })
+// A function of drags or goes returns the part of the state that changes, one of tips a text.
+
+export const TAU = 2 * Math.PI;
+export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
+export const wrap = (angle) => angle - TAU * Math.round(angle / TAU);
+export const near = (x, place) => Math.max(0, 1 - Math.abs(x - place));
+export const nearest = (x) => Math.floor(x + 0.5);
+export const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+export const range = (n) => [...Array(n).keys()];
+export const fixed = (x, digits) =>
+  x.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
+export const place = (x) => fixed(x, 1).replace(/\.0$/, "");
+
+const path = (points) => "M" + points.map(([x, y]) => `${+x.toFixed(4)} ${+y.toFixed(4)}`).join("L");
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+const [GLIDE, REST] = [450, 700]; // milliseconds: of a move, and without one before it is said
+
+class Model {
+  #values;
+  #heard = [];
+  constructor(values) { this.#values = values; }
+  get(name) { return this.#values[name]; }
+  set(name, value) {
+    this.#values[name] = value;
+    for (const [event, hear] of this.#heard) if (event === `change:${name}`) hear();
+  }
+  on(event, hear) { this.#heard.push([event, hear]); }
+  save_changes() {}
+}
+
+// Every mark with the value that it follows: [how to show it, where to find it].
+function bindings(el) {
+  return [...el.querySelectorAll("[data-set]")].flatMap((mark) =>
+    mark.dataset.set.split(" ").map((token) => {
+      const [name, key] = token.split(":");
+      const keys = key.split(".");
+      let last;
+      return (values) => {
+        let value = keys.reduce((found, k) => found[k], values);
+        if (typeof value === "number") value = String(+value.toFixed(5));
+        if (Array.isArray(value)) value = path(value);
+        if (value === last) return;
+        last = value;
+        if (name === "text") mark.textContent = value;
+        else if (name.startsWith("--")) mark.style.setProperty(name, value);
+        else mark.setAttribute(name, value);
+      };
+    }),
+  );
+}
+
+// Where a pointer is, in the units of the mark's picture; y goes up, angles clockwise from 12.
+function where(mark, event) {
+  const svg = mark.closest("svg") ?? mark.closest(".plot").querySelector("svg");
+  const { left, top, width, height } = svg.getBoundingClientRect();
+  const box = svg.viewBox.baseVal;
+  const x = box.x + ((event.clientX - left) / width) * box.width;
+  const y = -(box.y + ((event.clientY - top) / height) * box.height);
+  return { x, y, angle: Math.atan2(x, y) };
+}
+
+export const live = (figure) => ({
+  render({ model, el }) {
+    if (!el.firstElementChild) el.innerHTML = model.get("html"); // a host that brings none
+    const data = model.get("data");
+    const marks = bindings(el);
+    const controls = [...el.querySelectorAll("[name]")];
+    const [tip, heard] = [".tip", "[role=status]"].map((part) => el.querySelector(part));
+    const state = () => model.get("state");
+    const values = () => {
+      const found = figure.values(state(), data);
+      return { ...found, said: figure.describe(state(), found, data) };
+    };
+    let frame, rest, motion;
+
+    const draw = () => {
+      frame = 0;
+      const found = values();
+      for (const show of marks) show(found);
+      for (const control of controls) {
+        const value = state()[control.name];
+        if (control.type === "checkbox") control.checked = value;
+        else control.value = value;
+      }
+    };
+    const change = (part) => {
+      const next = { ...state(), ...part };
+      for (const { type, name, min, max } of controls)
+        if (type === "range") next[name] = clamp(next[name], +min, +max);
+      model.set("state", figure.settle?.(next, state(), data) ?? next);
+      model.save_changes();
+    };
+    model.on("change:state", () => {
+      frame ||= requestAnimationFrame(draw);
+      clearTimeout(rest);
+      rest = setTimeout(() => (heard.textContent = values().said), REST);
+    });
+
+    // One motion at a time: a step a frame, until it says that it is done.
+    const stop = () => {
+      cancelAnimationFrame(motion);
+      el.querySelector("[data-play]")?.setAttribute("aria-pressed", "false");
+    };
+    const move = (step) => {
+      const begun = performance.now();
+      const tick = (now) => {
+        motion = requestAnimationFrame(tick);
+        if (step(Math.max(0, now - begun))) stop();
+      };
+      motion = requestAnimationFrame(tick);
+    };
+    const glide = (part) => {
+      stop();
+      const from = state();
+      const numbers = Object.keys(part).filter((name) => typeof part[name] === "number");
+      if (still.matches || !numbers.length) return change(part);
+      move((passed) => {
+        const t = Math.min(1, passed / GLIDE);
+        const between = (name) => from[name] + (part[name] - from[name]) * t * t * (3 - 2 * t);
+        const moved = numbers.map((name) => [name, t < 1 ? between(name) : part[name]]);
+        change({ ...part, ...Object.fromEntries(moved) });
+        return t === 1;
+      });
+    };
+    const play = (button) => {
+      const { play: name, speed } = button.dataset;
+      const playing = button.getAttribute("aria-pressed") === "true";
+      stop();
+      if (playing) return;
+      button.setAttribute("aria-pressed", "true");
+      const { min, max } = controls.find((control) => control.name === name);
+      const from = state()[name] < +max ? state()[name] : +min;
+      move((passed) => {
+        const now = from + (speed * passed) / 1000;
+        change({ [name]: still.matches ? Math.floor(now) : now });
+        return now >= +max;
+      });
+    };
+
+    const call = (kind, mark, more) => {
+      const [name, index] = mark.dataset[kind].split(".");
+      const given = { index: +index, state: state(), data, values: values(), ...more };
+      return figure[{ drag: "drags", go: "goes", tip: "tips" }[kind]][name](given);
+    };
+    el.addEventListener("input", ({ target }) => {
+      stop();
+      const kinds = { checkbox: target.checked, range: +target.value };
+      change({ [target.name]: kinds[target.type] ?? target.value });
+    });
+    el.addEventListener("click", ({ target }) => {
+      const button = target.closest("[data-play], [data-go]");
+      if (button?.dataset.play) play(button);
+      else if (button) glide(call("go", button));
+    });
+    el.addEventListener("keydown", (event) => {
+      const { name, type, dataset } = event.target;
+      const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 5, PageDown: -5 };
+      if (type !== "range" || !steps[event.key]) return;
+      event.preventDefault();
+      stop();
+      const step = steps[event.key] * dataset.step * (event.shiftKey ? 0.1 : 1);
+      change({ [name]: Math.round((state()[name] + step) * 1e6) / 1e6 });
+    });
+    el.addEventListener("pointerdown", (event) => {
+      const mark = event.target.closest("[data-drag]");
+      if (!mark || event.button) return;
+      event.preventDefault(); // or the browser selects text
+      stop();
+      const grip = {}; // what a drag remembers while it lasts
+      const pull = (e) => change(call("drag", mark, { at: where(mark, e), grip }));
+      const release = () => {
+        delete el.dataset.dragging;
+        mark.removeEventListener("pointermove", pull);
+      };
+      el.dataset.dragging = "";
+      mark.setPointerCapture(event.pointerId);
+      mark.addEventListener("pointermove", pull);
+      mark.addEventListener("lostpointercapture", release, { once: true });
+      pull(event);
+    });
+    el.addEventListener("pointermove", (event) => {
+      const mark = event.target.closest("[data-tip]");
+      tip.hidden = !mark || event.pointerType === "touch";
+      if (tip.hidden) return;
+      tip.textContent = call("tip", mark, { at: where(mark, event) });
+      const { left, top, width } = el.getBoundingClientRect();
+      const x = clamp(event.clientX - left, tip.offsetWidth / 2, width - tip.offsetWidth / 2);
+      tip.style.translate = `calc(${x}px - 50%) calc(${event.clientY - top}px - 100% - 12px)`;
+    });
+    el.addEventListener("pointerleave", () => (tip.hidden = true));
+
+    // Light ink means a dark theme, wherever a notebook is shown.
+    const shade = () => {
+      const [red, green, blue] = getComputedStyle(el).color.match(/[\d.]+/g);
+      el.toggleAttribute("data-dark", 0.3 * red + 0.6 * green + 0.1 * blue > 128);
+      if (figure.canvas) draw();
+    };
+    const watch = new MutationObserver(shade);
+    for (const e of [document.documentElement, document.body])
+      watch.observe(e, { attributes: true, attributeFilter: ["class", "data-theme", "theme", "style"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", shade);
+
+    el.live = { model, values };
+    draw();
+    shade();
+  },
+});
+
+// Brings all figures of a kind to life that stand in the page and are not alive yet.
+export function start(kind, { render }) {
+  for (const el of document.querySelectorAll(`.live[data-figure="${kind}"]:not([data-on])`)) {
+    el.dataset.on = "";
+    const given = el.querySelector("script[type='application/json']").textContent;
+    render({ model: new Model(JSON.parse(given)), el });
+  }
+}

@@ -1,0 +1,686 @@
+"""Live figures: posenc's numbers in every state, in any hands, on any screen, with nothing else.
+
+Each check is a function that returns what is wrong, as a list; the tests want it to be empty.
+TestTheTestsCanFail hands the same functions a figure with a fault in it.
+"""
+
+import functools
+import math
+import random
+import re
+from contextlib import contextmanager
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browser import launch
+from bs4 import BeautifulSoup
+from playwright.sync_api import Page, sync_playwright
+
+from posenc.show import live
+
+pytestmark = pytest.mark.usefixtures("annotations_off")
+
+FIGURES = {
+    "clocks": live.clocks,
+    "clocks-other": lambda: live.clocks(["a", "b", "a", "c"], dim=4, base=7.0, start=2),
+    "clock_pair": live.clock_pair,
+    "clock_pair-other": lambda: live.clock_pair(dim=8, base=500.0, first=9, second=1),
+}
+EACH = pytest.mark.parametrize("name", FIGURES)
+MAIN = [name for name in FIGURES if "-" not in name]  # one of a kind, for what costs time
+EACH_KIND = pytest.mark.parametrize("name", MAIN)
+
+PAGE = """<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
+<title>A figure</title><style>
+body {{ margin: 12px; font: 16px/1.6 serif; color: {ink}; background: {paper} }}
+main {{ max-width: 790px; height: 3000px; margin: auto }}
+</style><main><h1>A figure</h1><figure style="margin:0">{figure}</figure></main>"""
+INK = {"light": ("#323232", "#ffffff"), "dark": ("#ced6dd", "#14181e")}
+
+
+@functools.cache
+def figure(name):
+    return FIGURES[name]()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        program = launch(playwright)
+        yield program
+        program.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens figures from a file, and notes errors and requests."""
+
+    @contextmanager
+    def open_figure(name, *, theme="light", width=820, **options):
+        ink, paper = INK[theme]
+        html = PAGE.format(theme=theme, ink=ink, paper=paper, figure=figure(name).html())
+        file = tmp_path / f"{name}.html"
+        file.write_text(html, encoding="utf-8")
+        size = {"width": width, "height": 900}
+        context = browser.new_context(viewport=size, color_scheme=theme, **options)
+        page = context.new_page()
+        page.problems = []
+        page.on("pageerror", lambda error: page.problems.append(f"error: {error}"))
+        page.on("console", lambda message: page.problems.append(f"console: {message.text}"))
+        page.on("request", lambda request: page.problems.append(f"asks for {request.url}"))
+        page.goto(file.as_uri())
+        page.problems.remove(f"asks for {file.as_uri()}")
+        try:
+            yield page
+        finally:
+            context.close()
+
+    return open_figure
+
+
+def expect_none(problems: list[str]) -> None:
+    """Fail with all problems, one a line."""
+    assert not problems, "\n".join(["", *problems])
+
+
+# ---------------------------------------------------------------------------- numbers
+
+
+def some_states(name: str, count: int = 12) -> list[dict]:
+    """The first state, the ends of every slider, and random ones between."""
+    soup = BeautifulSoup(figure(name).html(), "html.parser")
+    start, chance = figure(name).state, random.Random(name)
+
+    def one(pick) -> dict:
+        state = dict(start)
+        for control in soup.select("[name]"):
+            if control.name == "select":
+                state[control["name"]] = chance.choice(control.select("option"))["value"]
+            elif control["type"] == "checkbox":
+                state[control["name"]] = chance.random() < 0.5
+            else:
+                low, high = float(control["min"]), float(control["max"])
+                value = pick(low, high)
+                whole = isinstance(start[control["name"]], int) and control["step"] == "1"
+                state[control["name"]] = round(value) if whole else value
+        return state
+
+    return [dict(start), one(min), one(max), *(one(chance.uniform) for _ in range(count))]
+
+
+SET = "(el, state) => { el.live.model.set('state', state); return el.live.values(); }"
+
+
+def number_problems(page: Page, name: str) -> list[str]:
+    """Where the page computes, shows or says something else than posenc."""
+    problems = []
+    for state in some_states(name):
+        found = page.locator(".live").evaluate(SET, state)
+        problems += differences(found, figure(name).values(state), f"{state}: ", 1e-6)
+    return problems
+
+
+def differences(found, wanted, where: str, tolerance: float) -> list[str]:
+    """What differs between two nests of dictionaries, lists, texts and numbers."""
+    if isinstance(wanted, dict):
+        keys = [f"{where}has {sorted(found)}"] if set(found) != set(wanted) else []
+        both = set(found) & set(wanted)
+        for k in both:
+            keys += differences(found[k], wanted[k], f"{where}{k} ", tolerance)
+        return keys
+    if isinstance(wanted, list | tuple):
+        if len(found) != len(wanted):
+            return [f"{where}has {len(found)} entries, not {len(wanted)}"]
+        entries = []
+        for i, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            entries += differences(one, other, f"{where}{i} ", tolerance)
+        return entries
+    if isinstance(wanted, str):
+        return [] if found == wanted else [f"{where}is {found!r}, not {wanted!r}"]
+    near = math.isclose(found, wanted, rel_tol=tolerance, abs_tol=tolerance)
+    return [] if near else [f"{where}is {found}, not {wanted}"]
+
+
+NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
+SHOWN = """els => els.map((e) => [e.dataset.set, e.getAttribute("style") ?? "",
+  e.getAttribute("d") ?? "", e.dataset.set.includes("text:") ? e.textContent : ""])"""
+
+
+def first_state_problems(page: Page, name: str) -> list[str]:
+    """Where the script's first state is not the one that stands in the HTML."""
+    soup = BeautifulSoup(figure(name).html(), "html.parser")
+    drawn = [
+        [
+            mark["data-set"],
+            mark.get("style", ""),
+            mark.get("d", ""),
+            mark.get_text() if "text:" in mark["data-set"] else "",
+        ]
+        for mark in soup.select("[data-set]")
+    ]
+    problems = []
+    for was, now in zip(drawn, page.locator("[data-set]").evaluate_all(SHOWN), strict=True):
+        for before, after in zip(was, now, strict=True):
+            before, after = (re.sub(r"[:; ]+", " ", text).strip(" ") for text in (before, after))
+            numbers = [[float(n) for n in NUMBER.findall(text)] for text in (before, after)]
+            same = NUMBER.sub("#", before) == NUMBER.sub("#", after)
+            if not same or differences(*numbers, "", 2e-4):
+                problems.append(f"{was[0]}: {before[:80]!r} became {after[:80]!r}")
+    return problems
+
+
+class TestNumbers:
+    @EACH
+    def test_are_those_of_posenc_in_many_states(self, opened, name):
+        with opened(name) as page:
+            expect_none(number_problems(page, name))
+            expect_none(page.problems)
+
+    @EACH
+    def test_stand_in_the_html_as_the_script_draws_them_first(self, opened, name):
+        with opened(name) as page:
+            expect_none(first_state_problems(page, name))
+
+
+# ---------------------------------------------------------------------------- hands
+
+
+def state_of(page: Page) -> dict:
+    return page.locator(".live").evaluate("(el) => el.live.model.get('state')")
+
+
+def shown(page: Page) -> str:
+    """All that marks and controls show, after the next frame."""
+    return page.evaluate(
+        """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(
+          [...document.querySelectorAll("[data-set]")].map((e) => e.outerHTML).join() +
+          [...document.querySelectorAll("[name]")].map((e) => [e.value, e.checked]).join()))))"""
+    )
+
+
+def kinds(page: Page, attribute: str) -> list[str]:
+    """One selector for each kind of mark that can be pulled or pressed."""
+    marks = page.locator(f"[{attribute}]").evaluate_all(
+        f"els => els.map((e) => e.getAttribute('{attribute}'))"
+    )
+    first = {mark.split(".")[0]: mark for mark in reversed(marks)}
+    return [f"[{attribute}='{mark}']" for mark in first.values()]
+
+
+def drag_problems(page: Page) -> list[str]:
+    """Marks that do not follow the mouse, or keep following after it let go."""
+    problems = []
+    for selector in kinds(page, "data-drag"):
+        for dx, dy in ((37, 29), (-33, -21), (31, -35)):
+            mark = page.locator(selector).last
+            mark.scroll_into_view_if_needed()
+            box, before = mark.bounding_box(), (state_of(page), shown(page))
+            x, y = box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.4
+            page.mouse.move(x, y)
+            page.mouse.down()
+            page.mouse.move(x + dx, y + dy, steps=4)
+            page.mouse.up()
+            if state_of(page) != before[0] and shown(page) != before[1]:
+                break
+        else:
+            problems.append(f"{selector} does not follow")
+        rest = state_of(page)
+        page.mouse.move(x, y, steps=2)
+        if state_of(page) != rest:
+            problems.append(f"{selector} follows after it was let go")
+    return problems
+
+
+def touch_problems(page: Page) -> list[str]:
+    """Marks that do not follow a finger, or that scroll the page instead."""
+    fingers, problems = page.context.new_cdp_session(page), []
+    for selector in kinds(page, "data-drag"):
+        for dx, dy in ((-33, -45), (37, 49), (31, -45)):
+            mark = page.locator(selector).last
+            mark.scroll_into_view_if_needed()
+            box, before = mark.bounding_box(), state_of(page)
+            x, y = box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.4
+            top = page.evaluate("scrollY")
+            for step, kind in enumerate(["touchStart", *["touchMove"] * 4, "touchEnd"]):
+                at = {"x": x + dx * step / 4, "y": y + dy * step / 4}
+                points = [] if kind == "touchEnd" else [at]
+                fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+            if page.evaluate("scrollY") != top:
+                problems.append(f"{selector} scrolls the page")
+            if state_of(page) != before:
+                break
+        else:
+            problems.append(f"{selector} does not follow a finger")
+    return problems
+
+
+def keyboard_problems(page: Page) -> list[str]:
+    """Sliders whose arrows do not move by a step, and moves that are not said, once."""
+    problems = []
+    page.evaluate(
+        """() => {
+          window.said = [];
+          const heard = document.querySelector(".live [role=status]");
+          if (heard) new MutationObserver(() => said.push(heard.textContent))
+            .observe(heard, { childList: true, characterData: true, subtree: true });
+        }"""
+    )
+    for slider in page.locator("input[type=range]").all():
+        name, step = (slider.get_attribute(a) for a in ("name", "data-step"))
+        low, high = (float(slider.get_attribute(a)) for a in ("min", "max"))
+        slider.focus()
+        for key, by in (("ArrowRight", 1), ("ArrowLeft", -1), ("Shift+ArrowRight", 0.1)):
+            before = state_of(page)[name]
+            page.keyboard.press(key)
+            wanted = min(high, max(low, before + by * float(step)))
+            if not math.isclose(state_of(page)[name], wanted, abs_tol=1e-6):
+                problems.append(f"{name}: {key} leads from {before} to {state_of(page)[name]}")
+        page.evaluate("said.length = 0")
+        page.keyboard.press(
+            "ArrowLeft" if state_of(page)[name] > (low + high) / 2 else "ArrowRight"
+        )
+        page.wait_for_timeout(1000)
+        said, text = page.evaluate("said"), page.locator(".live .said").inner_text()
+        if said != [text]:
+            problems.append(f"{name}: {said} was said, the text is {text!r}")
+        if not slider.evaluate("e => e.labels[0].textContent.trim()"):
+            problems.append(f"{name} has no label")
+    return problems
+
+
+class TestHands:
+    @EACH_KIND
+    def test_a_mouse_pulls_every_thing_that_says_so(self, opened, name):
+        with opened(name) as page:
+            expect_none(drag_problems(page) + page.problems)
+
+    @EACH_KIND
+    def test_a_finger_does_too_and_the_page_stays(self, opened, name):
+        with opened(name, width=390, has_touch=True, is_mobile=True) as page:
+            expect_none(touch_problems(page) + page.problems)
+
+    @EACH_KIND
+    def test_arrow_keys_move_by_a_step_and_the_figure_is_said_once(self, opened, name):
+        with opened(name) as page:
+            expect_none(keyboard_problems(page) + page.problems)
+
+    @EACH_KIND
+    def test_things_that_are_pointed_at_say_a_value(self, opened, name):
+        with opened(name) as page:
+            for selector in kinds(page, "data-tip"):
+                page.locator(selector).first.hover()
+                assert re.search(r"\d", page.locator(".tip").inner_text()), selector
+            page.mouse.move(2, 2)
+            assert page.locator(".tip").is_hidden()
+            expect_none(page.problems)
+
+    @EACH_KIND
+    def test_what_can_be_pressed_changes_the_state(self, opened, name):
+        with opened(name, reduced_motion="reduce") as page:
+            for selector in kinds(page, "data-go"):
+                group = selector.split(".")[0].replace("='", "^='") + "']"
+                group = group.replace("']']", "']")
+                before, changed = state_of(page), False
+                for button in page.locator(group).all():
+                    button.click()
+                    changed = changed or state_of(page) != before
+                assert changed, selector
+
+    def test_a_quarter_turn_of_a_hand_is_a_quarter_of_its_period(self, opened):
+        with opened("clocks") as page:
+            page.locator(".live").evaluate(SET, {"p": 5})
+            box = page.locator("[data-drag='hand.2']").bounding_box()
+            x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+            page.mouse.move(x + 20, y)
+            page.mouse.down()
+            for degrees in range(0, 91, 15):
+                turn = math.radians(degrees)
+                page.mouse.move(x + 20 * math.cos(turn), y + 20 * math.sin(turn))
+            page.mouse.up()
+            frequency = figure("clocks").data["inv_freq"][2]
+            assert state_of(page)["p"] == pytest.approx(5 + math.pi / 2 / frequency, abs=1e-3)
+
+    def test_positions_moved_together_keep_their_distance_and_all_that_depends_on_it(self, opened):
+        with opened("clock_pair") as page:
+            page.locator("[name=together]").check()
+            before = page.locator(".live").evaluate("(el) => el.live.values()")
+            for key in ["ArrowRight", "Shift+ArrowRight", "PageUp", "PageDown", "Home"]:
+                page.locator("[name=p]").press(key)
+                state = state_of(page)
+                assert state["q"] - state["p"] == pytest.approx(3)
+                assert 0 <= state["p"] <= state["q"] <= 11
+                after = page.locator(".live").evaluate("(el) => el.live.values()")
+                assert after["cos"] == pytest.approx(before["cos"], abs=1e-9)
+                assert after["mean"] == pytest.approx(before["mean"], abs=1e-9)
+
+
+# ---------------------------------------------------------------------------- motion
+
+
+PLAYED = """async (el) => {
+  const seen = [el.live.model.get("state").p];
+  el.live.model.on("change:state", () => seen.push(el.live.model.get("state").p));
+  el.querySelector("[data-play]").click();
+  await new Promise((done) => setTimeout(done, 2500));
+  el.querySelector("[data-play]").click();
+  const stopped = seen.length;
+  await new Promise((done) => setTimeout(done, 200));
+  return [seen, seen.length - stopped];
+}"""
+
+
+def arrive(page: Page, position: float) -> None:
+    """Wait until the first position is there."""
+    now = "document.querySelector('.live').live.model.get('state').p"
+    page.wait_for_function(f"{now} === {position}")
+
+
+class TestMotion:
+    def test_play_moves_on_until_it_is_pressed_again(self, opened):
+        with opened("clocks") as page:
+            seen, late = page.locator(".live").evaluate(PLAYED)
+            assert len(set(seen)) > 10
+            assert seen == sorted(seen)
+            assert late == 0
+            assert page.locator("[data-play]").get_attribute("aria-pressed") == "false"
+
+    def test_play_ends_at_the_end_and_starts_again_from_the_start(self, opened):
+        with opened("clocks") as page:
+            page.locator(".live").evaluate(SET, {"p": 10.9})
+            page.locator("[data-play]").click()
+            arrive(page, 11)
+            page.wait_for_function("!document.querySelector('[aria-pressed=true]')")
+            page.locator("[data-play]").click()
+            page.wait_for_timeout(300)
+            assert state_of(page)["p"] < 5
+
+    def test_who_prefers_less_motion_sees_steps(self, opened):
+        with opened("clocks", reduced_motion="reduce") as page:
+            seen, _ = page.locator(".live").evaluate(PLAYED)
+            assert {math.floor(p) for p in seen} == set(seen)
+            page.locator("[data-go='word.9']").click()
+            assert state_of(page)["p"] == 9
+
+    def test_a_word_that_is_pressed_is_reached_smoothly(self, opened):
+        with opened("clocks") as page:
+            page.locator("[data-go='word.9']").click()
+            page.wait_for_timeout(100)
+            assert 4 <= state_of(page)["p"] < 9
+            arrive(page, 9)
+
+    @EACH_KIND
+    def test_nothing_moves_by_itself(self, opened, name):
+        with opened(name) as page:
+            before = shown(page)
+            page.wait_for_timeout(300)
+            assert shown(page) == before
+
+
+# ---------------------------------------------------------------------------- looks
+
+
+def letter_problems(page: Page) -> list[str]:
+    """Words below 11 pixels, and marks beyond the edges of the screen."""
+    return page.evaluate(
+        """() => {
+          const problems = [], wide = document.documentElement.scrollWidth;
+          if (wide > innerWidth) problems.push(`the page is ${wide} pixels wide`);
+          for (const e of document.querySelectorAll(".live *")) {
+            const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+            if (!text || e.matches("style, script") || !e.checkVisibility()) continue;
+            const size = parseFloat(getComputedStyle(e).fontSize);
+            if (size < 11) problems.push(`${e.className} ${e.textContent}: ${size} pixels`);
+            const { left, right } = e.getBoundingClientRect();
+            if (left < -0.5 || right > innerWidth + 0.5)
+              problems.push(`${e.className} ${e.textContent}: from ${left} to ${right}`);
+          }
+          return problems;
+        }"""
+    )
+
+
+def paper_problems(page: Page) -> list[str]:
+    """Paper, and a browser without JavaScript: the marks are there, the controls are not."""
+    return page.evaluate(
+        """() => [
+          ...[...document.querySelectorAll(".live .controls *")]
+            .filter((e) => e.checkVisibility()).map((e) => `shows ${e.outerHTML.slice(0, 40)}`),
+          ...[...document.querySelectorAll(".live :is(svg, .said)")]
+            .filter((e) => !e.matches(".links, .knob *") && !e.getBoundingClientRect().height)
+            .map((e) => `does not show ${e.outerHTML.slice(0, 40)}`),
+        ]"""
+    )
+
+
+def accessibility_problems(page: Page) -> list[str]:
+    """What axe-core finds with its default rules."""
+    result = Axe().run(page, options={"resultTypes": ["violations"], "preload": False})
+    return [
+        f"{violation['id']}: {' '.join(map(str, node['target']))}"
+        for violation in result.response["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+class TestLooks:
+    @pytest.mark.parametrize("width", [360, 768, 1024, 1440])
+    @EACH
+    def test_letters_are_large_enough_and_all_fits(self, opened, name, width):
+        with opened(name, width=width) as page:
+            expect_none(letter_problems(page))
+
+    @pytest.mark.parametrize("width", [360, 1440])
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    @EACH_KIND
+    def test_axe_finds_nothing(self, opened, name, theme, width):
+        with opened(name, theme=theme, width=width) as page:
+            expect_none(accessibility_problems(page))
+
+    @EACH_KIND
+    def test_it_follows_the_theme_wherever_it_stands(self, opened, name):
+        with opened(name) as page:
+            ink = "getComputedStyle(document.querySelector('.live')).getPropertyValue('--p')"
+            light = page.evaluate(ink)
+            page.evaluate("document.documentElement.dataset.theme = 'dark'")
+            page.evaluate("document.body.style.color = '#ddd'")
+            page.wait_for_function("document.querySelector('.live').matches('[data-dark]')")
+            assert page.evaluate(ink) != light
+
+    @EACH_KIND
+    def test_forced_colours_take_the_systems(self, opened, name):
+        with opened(name, forced_colors="active") as page:
+            colour = page.locator(".live").evaluate(
+                "(e) => getComputedStyle(e).getPropertyValue('--p')"
+            )
+            assert colour == "Highlight"
+
+    @EACH
+    def test_paper_shows_the_marks_alone(self, opened, name):
+        with opened(name) as page:
+            page.emulate_media(media="print")
+            expect_none(paper_problems(page))
+
+    @EACH
+    def test_it_shows_without_javascript(self, opened, name):
+        with opened(name, java_script_enabled=False) as page:
+            assert page.locator(".live .controls").is_hidden()
+            assert (
+                page.locator(".live .said").inner_text()
+                == figure(name).values(figure(name).state)["said"]
+            )
+            for picture in page.locator(".live svg:not(.links)").all():
+                assert picture.is_visible()
+
+
+# ---------------------------------------------------------------------------- time
+
+
+FRAME = """async ([el, moves]) => {
+  const times = [], control = el.querySelector("input[type=range]");
+  for (let i = 0; i < 15; i++) {
+    await new Promise((done) => requestAnimationFrame(done));
+    const begun = performance.now();
+    if (moves) {
+      control.value = +control.min + ((i % 9) + 0.5) / 9 * (control.max - control.min);
+      control.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    await new Promise((done) => requestAnimationFrame(() => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = done;
+      channel.port2.postMessage(0);
+    }));
+    times.push(performance.now() - begun);
+  }
+  return times.sort((a, b) => a - b)[7];
+}"""
+
+
+def frame_times(page: Page) -> tuple[float, float]:
+    """Medians, moved and bare, on a processor four times slower."""
+    slow = page.context.new_cdp_session(page)
+    slow.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+    el = page.locator(".live").element_handle()
+    moved, bare = (page.evaluate(FRAME, [el, moves]) for moves in (True, False))
+    slow.detach()
+    print(f"a new frame after {moved:.0f} ms, a bare one after {bare:.0f} ms")
+    return moved, bare
+
+
+def in_time(moved: float, bare: float) -> bool:
+    """Whether a reader sees a frame at once, or a machine is too slow to show any in time."""
+    return moved <= max(50, 3 * bare)
+
+
+@EACH_KIND
+@pytest.mark.alone
+def test_a_new_frame_is_there_in_50_ms_or_soon_after_a_bare_one(opened, name):
+    with opened(name) as page:
+        assert in_time(*frame_times(page))
+
+
+# ---------------------------------------------------------------------------- the piece of HTML
+
+
+class TestHtml:
+    @EACH
+    def test_it_is_one_element_that_needs_nothing_else(self, name):
+        html = figure(name).html()
+        soup = BeautifulSoup(html, "html.parser")
+        assert [child.get("class") for child in soup.find_all(recursive=False)] == [["live"]]
+        assert not re.search(r"https?:|\bsrc=|@import|\bimport\b.*\bfrom\b|^export", html, re.M)
+        assert len(html) < 200_000
+
+    def test_readers_get_html_and_git_one_line(self):
+        assert repr(live.clocks()) == "live figure: clocks, p=4"
+        assert live.clocks()._repr_html_().startswith('<div class="live"')
+
+    def test_words_cannot_end_the_script(self, browser):
+        html = live.clocks(["</script><b>", "&", "&"], dim=2, start=0).html()
+        assert "</script><b>" not in html
+        page = browser.new_page()
+        page.set_content(html)
+        assert page.locator(".words button").first.text_content() == "</script><b>"
+        page.close()
+
+    def test_two_of_a_kind_on_a_page_are_two(self, browser):
+        page = browser.new_page()
+        page.set_content(live.clocks(start=2).html() + live.clocks(start=9).html())
+        found = page.locator(".live").evaluate_all("els => els.map((e) => e.live.values().at)")
+        assert found == ["2", "9"]
+        page.close()
+
+    def test_a_module_renders_where_a_host_brings_only_a_model(self, browser):
+        """As anywidget does: an empty element, and a model that holds html, data and state."""
+        page, shape = browser.new_page(), live.clocks()
+        html = shape.html()
+        inside = str(BeautifulSoup(html, "html.parser").select_one(".live").decode_contents())
+        script = BeautifulSoup(html, "html.parser").select("script")[-1].text
+        page.set_content('<div class="live" id="host"></div>')
+        given = {"html": inside, "data": shape.data, "state": {"p": 6}}
+        page.evaluate(script.replace('start("clocks", figure)', "window.figure = figure"))
+        at = page.evaluate(
+            """(given) => {
+              const model = { get: (k) => given[k], set() {}, on() {}, save_changes() {} };
+              figure.render({ model, el: document.getElementById("host") });
+              return document.getElementById("host").live.values().at;
+            }""",
+            given,
+        )
+        assert at == "6"
+        page.close()
+
+
+# ---------------------------------------------------------------------------- planted faults
+
+
+STYLE = "document.head.insertAdjacentHTML('beforeend', '<style>{}</style>')"
+FAULTS = {
+    "Math.cos = ((cos) => (x) => cos(x) * 1.00001)(Math.cos)": (
+        lambda page: number_problems(page, "clock_pair"),
+        "cos",
+    ),
+    "document.querySelector('.hand').style.setProperty('--turn', 1)": (
+        lambda page: first_state_problems(page, "clock_pair"),
+        "became",
+    ),
+    "document.querySelector('.said').textContent = 'something else'": (
+        lambda page: first_state_problems(page, "clock_pair"),
+        "became",
+    ),
+    "document.querySelectorAll('.hit').forEach((e) => (e.style.pointerEvents = 'none'))": (
+        drag_problems,
+        "hand.0'] does not follow",
+    ),
+    "document.addEventListener('lostpointercapture', (e) => e.stopPropagation(), true)": (
+        drag_problems,
+        "after it was let go",
+    ),
+    STYLE.format(".live [data-drag] { touch-action: auto !important }"): (
+        touch_problems,
+        "scrolls the page",
+    ),
+    "document.addEventListener('keydown', (e) => e.stopPropagation(), true)": (
+        keyboard_problems,
+        "leads from",
+    ),
+    "document.querySelector('[role=status]').remove()": (keyboard_problems, "was said"),
+    STYLE.format(".live .period { font-size: 9px !important }"): (letter_problems, "9 pixels"),
+    STYLE.format(".live .marks { min-width: 900px }"): (letter_problems, "the page is"),
+    STYLE.format(".live .controls { display: flex !important }"): (paper_problems, "shows"),
+    STYLE.format(".live svg { display: none !important }"): (paper_problems, "does not show"),
+    "document.querySelector('[name=p]').parentElement.replaceWith("
+    "document.querySelector('[name=p]'))": (accessibility_problems, "label"),
+}
+
+
+class TestTheTestsCanFail:
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_a_planted_fault_is_found(self, opened, fault):
+        check, complaint = FAULTS[fault]
+        touch = {"has_touch": True, "is_mobile": True} if check is touch_problems else {}
+        with opened("clock_pair", width=390 if touch else 820, **touch) as page:
+            page.evaluate(fault)
+            if check is paper_problems:
+                page.emulate_media(media="print")
+            assert complaint in "; ".join(check(page))
+
+    def test_a_request_and_an_error_are_found(self, opened):
+        with opened("clocks") as page:
+            page.evaluate(
+                "fetch('nothing.json').catch(() => {}); setTimeout(() => { throw Error('y') })"
+            )
+            page.wait_for_timeout(200)
+            assert any(p.startswith("asks for") for p in page.problems)
+            assert any(p.startswith("error") for p in page.problems)
+
+    @pytest.mark.alone
+    def test_a_slow_figure_is_found(self, opened):
+        with opened("clocks") as page:
+            page.evaluate(
+                """() => document.querySelector(".live").live.model.on("change:state", () => {
+                  const end = performance.now() + 60;
+                  while (performance.now() < end);
+                })"""
+            )
+            assert not in_time(*frame_times(page))
