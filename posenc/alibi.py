@@ -4,7 +4,13 @@ import torch
 from jaxtyping import Float, Float64, Shaped
 from torch import Tensor
 
-from posenc._validate import require_float, require_positions, require_positive
+from posenc._validate import (
+    require_float,
+    require_float_dtype,
+    require_positions,
+    require_positive,
+    violated,
+)
 
 
 def alibi_slopes(num_heads: int) -> Float64[Tensor, " h"]:
@@ -42,10 +48,10 @@ def alibi_slopes(num_heads: int) -> Float64[Tensor, " h"]:
 
 def alibi_bias(
     slopes: Float[Tensor, " h"],
-    relative: Shaped[Tensor, "*qk"],
+    relative: Shaped[Tensor, "..."],
     *,
     dtype: torch.dtype = torch.float32,
-) -> Float[Tensor, "h *qk"]:
+) -> Float[Tensor, "..."]:
     """The number to add to the scores of each head, before the softmax.
 
     bias[h, i, j] = -slopes[h] |relative[i, j]|,     relative = key position - query position
@@ -55,12 +61,13 @@ def alibi_bias(
 
     Args:
         slopes: one non-negative slope a head, usually `alibi_slopes(num_heads)`.
-        relative: relative positions, of any shape: [q, k] for the whole matrix, or the
-            `diagonals` alone.
+        relative: relative positions: the whole matrix, [q, k] or [b, q, k], or the `diagonals`
+            alone, [r].
         dtype: floating-point dtype of the result. The product is float64 whatever it is.
 
     Returns:
-        Biases at most 0, scores' units; the head axis comes first.
+        Biases at most 0, in the units of scores, with the head axis where scores have it:
+        [h, q, k] from [q, k], [b, h, q, k] from [b, q, k], and [h, r] from [r].
 
     Raises:
         TypeError: if slopes or dtype are not floating-point.
@@ -77,11 +84,11 @@ def alibi_bias(
     require_float("slopes", slopes)
     if slopes.ndim != 1 or slopes.numel() == 0:
         raise ValueError(f"slopes must have shape [num_heads], got {tuple(slopes.shape)}")
-    if not (slopes.isfinite() & (slopes >= 0)).all():
+    if violated(slopes.isfinite() & (slopes >= 0)):
         raise ValueError(f"slopes must be finite and not negative, got {slopes.tolist()}")
     require_positions("relative", relative)
-    if not dtype.is_floating_point:
-        raise TypeError(f"dtype must be a floating-point dtype, got {dtype}")
-    distance = relative.abs().to(torch.float64)
-    per_head = slopes.to(distance).reshape(-1, *(1 for _ in relative.shape))
-    return (-per_head * distance).to(dtype)
+    require_float_dtype("dtype", dtype)
+    distance = relative.to(torch.float64).abs()  # wide first: there is no +128 in int8
+    axes = min(relative.ndim, 2)  # of a head: [q, k] or [r]
+    per_head = slopes.to(distance).reshape(-1, *[1] * axes)
+    return (-per_head * distance.unsqueeze(-axes - 1)).to(dtype)

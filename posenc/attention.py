@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
-from posenc._validate import require_positions
+from posenc._validate import require_float, require_positions, violated
 
 
 def causal_mask(
@@ -25,7 +25,7 @@ def causal_mask(
         A boolean mask for `attention`.
 
     Raises:
-        TypeError: if positions are boolean or complex.
+        TypeError: if positions are boolean, complex, bf16 or fp16.
         ValueError: if positions are empty or not finite.
 
     Example:
@@ -51,8 +51,11 @@ def attention(
     weights = softmax(scale * q k^T + bias),  over the keys that the mask allows
     output = weights v
 
+    bf16 and fp16 are computed in float32 and rounded once.
+
     Args:
-        q, k, v: queries, keys and values; leading axes (batch, heads) must be equal.
+        q, k, v: queries, keys and values; leading axes (batch, heads) must be equal. Where
+            several query heads share a key head (GQA), repeat the keys and values first.
         bias: added to the scores after scaling; its last two axes must be [q, k] exactly, the
             others broadcast.
         mask: True where a query may look; axes as for bias.
@@ -62,8 +65,9 @@ def attention(
         The outputs and the weights, in the dtype of v; each row of weights sums to 1.
 
     Raises:
-        TypeError: if the mask is not boolean.
-        ValueError: if shapes do not fit, or mask and bias leave some query no key.
+        TypeError: if q, k, v or bias are not floating-point, or the mask is not boolean.
+        ValueError: if shapes do not fit, or mask and bias leave some query no key: its weights
+            would be 0/0. (A row of padding may look at itself.)
 
     Example:
         >>> q = k = v = torch.eye(2)
@@ -74,27 +78,31 @@ def attention(
     Paper: Vaswani et al. (2017), equation 1.
     """
     require_qkv(q, k, v)
-    scores = (q.shape[-1] ** -0.5 if scale is None else scale) * (q @ k.transpose(-1, -2))
+    wide = torch.promote_types(torch.promote_types(q.dtype, k.dtype), torch.float32)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    scores = (scale * q.to(wide)) @ k.to(wide).transpose(-1, -2)  # scaled first: no overflow
     if bias is not None:
+        require_float("bias", bias)
         _require_per_score("bias", bias, scores)
         scores = scores + bias
     if mask is not None:
         if mask.dtype != torch.bool:
             raise TypeError(f"mask must be boolean, True where a query may look, got {mask.dtype}")
         _require_per_score("mask", mask, scores)
-        blind = (~mask.any(dim=-1)).nonzero()
-        if len(blind):
-            raise ValueError(f"mask must allow each query a key, got none at {blind[0].tolist()}")
+        _require_a_key("mask must allow each query a key", mask)
         scores = scores.masked_fill(~mask, -torch.inf)
-    blind = scores.isneginf().all(dim=-1).nonzero()
-    if len(blind):
-        raise ValueError(f"bias must leave each query a score, got none at {blind[0].tolist()}")
-    weights = scores.softmax(dim=-1).to(v.dtype)
-    return weights @ v, weights
+    _require_a_key("bias must leave each query a score", ~scores.isneginf())
+    weights = scores.softmax(dim=-1)
+    wide = torch.promote_types(weights.dtype, v.dtype)
+    return (weights.to(wide) @ v.to(wide)).to(v.dtype), weights.to(v.dtype)
 
 
 def require_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """Raise ValueError unless the shapes of q, k and v fit together."""
+    """Raise unless q, k and v are floating-point and their shapes fit together."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        require_float(name, x)
+        if x.ndim < 2:
+            raise ValueError(f"{name} must have shape [..., rows, channels], got {tuple(x.shape)}")
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(f"k must have the {q.shape[-1]} channels of q, got {k.shape[-1]}")
     if k.shape[-2] != v.shape[-2]:
@@ -103,8 +111,21 @@ def require_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
         if x.shape[:-2] != q.shape[:-2]:
             raise ValueError(
                 f"{name} must have the leading axes {tuple(q.shape[:-2])} of q, "
-                f"got {tuple(x.shape[:-2])}"
+                f"got {tuple(x.shape[:-2])}{_advice_on_groups(q, x)}"
             )
+
+
+def _advice_on_groups(q: Tensor, x: Tensor) -> str:
+    """What to do where heads of q share those of x (grouped queries)."""
+    if q.ndim < 3 or x.ndim < 3 or q.shape[-3] % x.shape[-3]:
+        return ""
+    return f"; for grouped queries call repeat_interleave({q.shape[-3] // x.shape[-3]}, dim=-3)"
+
+
+def _require_a_key(rule: str, allowed: Tensor) -> None:
+    has_key = allowed.any(dim=-1)
+    if violated(has_key):
+        raise ValueError(f"{rule}, got none at {(~has_key).nonzero()[0].tolist()}")
 
 
 def _require_per_score(name: str, x: Tensor, scores: Tensor) -> None:

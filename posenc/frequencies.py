@@ -6,7 +6,14 @@ import torch
 from jaxtyping import Complex, Float, Float64, Shaped
 from torch import Tensor
 
-from posenc._validate import require_base, require_even, require_positions
+from posenc._validate import (
+    require_base,
+    require_even,
+    require_inv_freq,
+    require_positions,
+    require_tensor,
+    violated,
+)
 
 
 def inverse_frequencies(
@@ -38,6 +45,7 @@ def inverse_frequencies(
     """
     require_even("dim", dim)
     require_base(base)
+    base = float(base)  # a float32 one, from NumPy or torch, would round every power
     half = dim // 2
     steps = max(half - 1, 1) if endpoint else half
     return torch.tensor([base ** (-i / steps) for i in range(half)], dtype=torch.float64)
@@ -53,13 +61,15 @@ def wavelengths(inv_freq: Float64[Tensor, " half"]) -> Float64[Tensor, " half"]:
         Positions per turn, in float64.
 
     Raises:
-        ValueError: if a frequency is not positive.
+        TypeError: if inv_freq is not a float64 tensor.
+        ValueError: if inv_freq is not 1-D and finite, or a frequency is not positive.
 
     Example:
         >>> wavelengths(inverse_frequencies(4))
         tensor([  6.2832, 628.3185], dtype=torch.float64)
     """
-    if not (inv_freq > 0).all():
+    require_inv_freq(inv_freq)
+    if violated(inv_freq > 0):
         raise ValueError(f"inv_freq must be positive, got {inv_freq.min().item()}")
     return 2 * math.pi / inv_freq
 
@@ -73,15 +83,16 @@ def angles(
     near 10^6 radians is already off by 0.03.
 
     Args:
-        positions: integers or floats, of any shape; any start, negative ones included.
+        positions: integers, float32 or float64, of any shape; any start, negative ones included.
+            Lower precision is refused, since it cannot hold them: bfloat16 takes 257 for 256.
         inv_freq: radians per position, float64.
 
     Returns:
         Angles in radians, float64, not reduced modulo 2 pi.
 
     Raises:
-        TypeError: if positions are boolean or complex, or inv_freq is not float64.
-        ValueError: if positions are empty or not finite.
+        TypeError: if positions are boolean, complex, bf16 or fp16, or inv_freq is not float64.
+        ValueError: if positions are empty or not finite, or inv_freq is not 1-D and finite.
 
     Example:
         >>> angles(torch.tensor([0, 1, 2]), inverse_frequencies(4))
@@ -90,32 +101,40 @@ def angles(
                 [2.0000, 0.0200]], dtype=torch.float64)
     """
     require_positions("positions", positions)
-    if inv_freq.dtype != torch.float64:
-        raise TypeError(f"inv_freq must be float64, got {inv_freq.dtype}")
+    require_inv_freq(inv_freq)
     return positions.to(torch.float64)[..., None] * inv_freq.to(positions.device)
 
 
 def phasors(
-    angles: Float[Tensor, "*n half"], *, dtype: torch.dtype = torch.complex64
+    angles: Float[Tensor, "*n half"],
+    *,
+    gain: float = 1.0,
+    dtype: torch.dtype = torch.complex64,
 ) -> Complex[Tensor, "*n half"]:
-    """Points on the unit circle: exp(1j * angles), rounded once to `dtype`.
+    """Points on the unit circle, as complex numbers: gain exp(1j angles), rounded once to `dtype`.
 
     Args:
         angles: radians, float64.
+        gain: radius of the circle, positive. `rotate` then also lengthens what it rotates, as
+            YaRN does ("attention factor").
         dtype: torch.complex64, or torch.complex128 to rotate float64 vectors.
 
     Returns:
-        cos(angles) + 1j sin(angles).
+        gain (cos(angles) + 1j sin(angles)).
 
     Raises:
         TypeError: if angles are not float64, or dtype is not complex64 or complex128.
+        ValueError: if gain is not finite and positive.
 
     Example:
         >>> phasors(torch.tensor([0.0, math.pi / 2], dtype=torch.float64)).imag
         tensor([0., 1.])
     """
+    require_tensor("angles", angles)
     if angles.dtype != torch.float64:
         raise TypeError(f"angles must be float64, got {angles.dtype}")
+    if not 0 < gain < math.inf:  # nor nan
+        raise ValueError(f"gain must be finite and positive, got {gain}")
     if dtype not in (torch.complex64, torch.complex128):
         raise TypeError(f"dtype must be torch.complex64 or torch.complex128, got {dtype}")
-    return torch.polar(torch.ones_like(angles), angles).to(dtype)
+    return torch.polar(torch.full_like(angles, gain), angles).to(dtype)

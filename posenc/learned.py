@@ -1,10 +1,10 @@
 """Learned encodings: a table with one trainable row per position, and nothing beyond it."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from posenc._validate import require_positions, require_positive
+from posenc._validate import require_positions, require_positive, require_std, seen
 
 
 class LearnedEncoding(nn.Module):
@@ -15,14 +15,16 @@ class LearnedEncoding(nn.Module):
     Args:
         num_positions: rows of the table, positive; no later position can be encoded.
         dim: number of channels, positive.
-        std: standard deviation of the normal initialisation; 0.02 as in GPT-1 and BERT.
+        std: standard deviation of the normal initialisation, not negative; 0.02 as in GPT-1 and
+            BERT.
 
     Attributes:
         weight: the table, [num_positions, dim].
 
     Raises:
         TypeError: if num_positions or dim is not an int.
-        ValueError: if num_positions or dim is not positive, or std is negative.
+        ValueError: if num_positions or dim is not positive, or std is negative or not
+            finite.
 
     Example:
         >>> LearnedEncoding(512, 64)(torch.arange(10)).shape
@@ -36,11 +38,10 @@ class LearnedEncoding(nn.Module):
         super().__init__()
         require_positive("num_positions", num_positions)
         require_positive("dim", dim)
-        if not std >= 0:
-            raise ValueError(f"std must not be negative, got {std}")
+        require_std(std)
         self.weight = nn.Parameter(torch.randn(num_positions, dim) * std)
 
-    def forward(self, positions: Int[Tensor, "*n"]) -> Float[Tensor, "*n dim"]:
+    def forward(self, positions: Integer[Tensor, "*n"]) -> Float[Tensor, "*n dim"]:
         """Look up one row a position.
 
         Args:
@@ -57,7 +58,7 @@ class LearnedEncoding(nn.Module):
         require_positions("positions", positions)
         if positions.is_floating_point():
             raise TypeError(f"positions must be integers, got {positions.dtype}")
-        low, high = positions.aminmax()
+        low, high = seen(torch.stack(positions.aminmax())) or (0, 0)
         if low < 0:
             raise IndexError(f"positions must not be negative, got {low}")
         if high >= len(self.weight):

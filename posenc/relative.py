@@ -6,11 +6,11 @@ Everywhere, relative = key position - query position: negative looks back, posit
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Integer, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc._validate import require_positions, require_positive
+from posenc._validate import require_positions, require_positive, seen, violated
 from posenc.attention import require_qkv
 
 _ROWS = 64  # of a Toeplitz matrix whose diagonals are summed at a time
@@ -31,7 +31,7 @@ def relative_positions(
         Positions, negative where the key comes before the query (the sign of T5).
 
     Raises:
-        TypeError: if positions are boolean or complex.
+        TypeError: if positions are boolean, complex, bf16 or fp16.
         ValueError: if positions are empty or not finite.
 
     Example:
@@ -45,8 +45,8 @@ def relative_positions(
 
 
 def diagonals(
-    query_positions: Int[Tensor, " q"], key_positions: Int[Tensor, " k"]
-) -> Int[Tensor, " r"]:
+    query_positions: Integer[Tensor, " q"], key_positions: Integer[Tensor, " k"]
+) -> Integer[Tensor, " r"]:
     """The q + k - 1 distinct relative positions of consecutive queries and keys.
 
     The matrix of relative positions is constant along its diagonals (it is Toeplitz):
@@ -61,7 +61,7 @@ def diagonals(
         Relative positions from (first key - last query) to (last key - first query).
 
     Raises:
-        TypeError: if positions are boolean or complex.
+        TypeError: if positions are not integers.
         ValueError: if positions are empty, not one-dimensional or not consecutive.
 
     Example:
@@ -70,8 +70,16 @@ def diagonals(
     """
     for name, positions in (("query_positions", query_positions), ("key_positions", key_positions)):
         require_positions(name, positions)
-        if positions.ndim != 1 or not (positions.diff() == 1).all():
-            raise ValueError(f"{name} must be consecutive and 1-D, got {positions.tolist()}")
+        if positions.is_floating_point():
+            raise TypeError(f"{name} must be integers, got {positions.dtype}")
+        if positions.ndim != 1:
+            shape = tuple(positions.shape)
+            raise ValueError(f"{name} must be consecutive and 1-D, got shape {shape}")
+        steps = _wide(positions).diff()
+        if violated(steps == 1):
+            first = (steps != 1).nonzero()[0].item()
+            pair = positions[first : first + 2].tolist()
+            raise ValueError(f"{name} must be consecutive and 1-D, got {pair} at {first}")
     low = _wide(key_positions[0]) - _wide(query_positions[-1])
     steps = len(query_positions) + len(key_positions) - 1
     return low + torch.arange(steps, device=low.device, dtype=low.dtype)
@@ -108,9 +116,19 @@ def toeplitz(values: Float[Tensor, "*h r"], num_queries: int) -> Float[Tensor, "
 class _Toeplitz(torch.autograd.Function):
     """Windows forward; sums along the diagonals backward, which autograd does entry by entry."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx, values: Tensor, num_queries: int) -> Tensor:
+    def forward(values: Tensor, num_queries: int) -> Tensor:
         return values.unfold(-1, values.shape[-1] - num_queries + 1, 1).flip(-2)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, int], output: Tensor) -> None:
+        ctx.num_queries = inputs[1]
+
+    @staticmethod
+    def jvp(ctx, moves: Tensor, _) -> Tensor:
+        return _Toeplitz.apply(moves, ctx.num_queries)
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
@@ -130,8 +148,8 @@ def skew(by_diagonal: Float[Tensor, "*h q r"]) -> Float[Tensor, "*h q k"]:
 
     matrix[i, j] = by_diagonal[i, j - i + q - 1]
 
-    Stepping one row down shifts the window one entry left: in memory, a row stride shorter by
-    one. Transformer-XL's `_rel_shift` gets there by padding and reshaping.
+    Stepping one row down shifts the window one entry left: in memory, rows of r - 1 entries
+    instead of r. Transformer-XL's `_rel_shift` gets there by padding and reshaping.
 
     Args:
         by_diagonal: for each of q queries, one value for each of the q + k - 1 `diagonals`.
@@ -151,9 +169,10 @@ def skew(by_diagonal: Float[Tensor, "*h q r"]) -> Float[Tensor, "*h q k"]:
     """
     *_, q, r = by_diagonal.shape
     _require_rows("the number of queries", q, r)
-    x = by_diagonal.contiguous()
-    size, stride = (*x.shape[:-1], r - q + 1), (*x.stride()[:-2], r - 1, 1)
-    return x.as_strided(size, stride, x.storage_offset() + q - 1)
+    if q == 1:
+        return by_diagonal
+    entries = by_diagonal.contiguous().flatten(-2)[..., q - 1 : -1]
+    return entries.unflatten(-1, (q, r - 1))[..., : r - q + 1]
 
 
 def relative_attention(
@@ -161,8 +180,8 @@ def relative_attention(
     k: Float[Tensor, "*batch h k d"],
     v: Float[Tensor, "*batch h k e"],
     bias: Callable[[Tensor], Tensor],
-    query_positions: Int[Tensor, " q"],
-    key_positions: Int[Tensor, " k"],
+    query_positions: Integer[Tensor, " q"],
+    key_positions: Integer[Tensor, " k"],
     *,
     causal: bool,
     scale: float | None = None,
@@ -212,16 +231,15 @@ def relative_attention(
         expected = (q.shape[-3], len(relative))
         raise ValueError(f"bias must return shape {expected}, got {tuple(values.shape)}")
     if causal:
-        if relative[num_queries - 1] > 0:
+        if violated(relative[num_queries - 1] <= 0):
             first, start = query_positions[0].item(), key_positions[0].item()
             raise ValueError(f"query_positions must not start before key {start}, got {first}")
         values = values.masked_fill(relative > 0, -torch.inf)
+    ahead = seen(query_positions[0].long() - key_positions[0].long()) if causal else None
     outputs = []
     for start in range(0, num_queries, block_size):
         stop = min(start + block_size, num_queries)
-        visible = num_keys
-        if causal:
-            visible = min(num_keys, int(query_positions[stop - 1] - key_positions[0]) + 1)
+        visible = num_keys if ahead is None else min(num_keys, ahead + stop)
         window = values[..., num_queries - stop : num_queries - start + visible - 1]
         rows = window.unfold(-1, visible, 1)  # [h, stop - start, visible], last query first
         block = F.scaled_dot_product_attention(

@@ -1,22 +1,28 @@
 """Rotary position embedding: turn each pair of channels by an angle proportional to position."""
 
+from typing import Literal
+
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from posenc._validate import require_choice, require_even, require_float
+from posenc._validate import require_choice, require_even, require_float, require_tensor
 from posenc.frequencies import phasors
+
+Pairing = Literal["interleaved", "half"]
 
 _BLOCK = 262_144  # elements rotated at a time, so that a float32 copy of them stays in the cache
 
 
 def rotate(
-    x: Float[Tensor, "*batch n d"],
-    rotation: Shaped[Tensor, "*#batch #n half"],
+    x: Float[Tensor, "*axes d"],
+    rotation: Shaped[Tensor, "*turns half"],
     *,
-    pairing: str,
+    pairing: Pairing,
+    pairing_out: Pairing | None = None,
     rotary_dim: int | None = None,
-) -> Float[Tensor, "*batch n d"]:
+    axis: int = -2,
+) -> Float[Tensor, "*axes d"]:
     """Rotate queries or keys (RoPE): pair i of row p turns by the angle rotation[p, i].
 
     (x_a, x_b) -> (x_a cos t - x_b sin t,  x_a sin t + x_b cos t),     t = rotation[p, i]
@@ -27,13 +33,17 @@ def rotate(
     Args:
         x: queries or keys; the last axis holds the channels of one head.
         rotation: angles in radians (float64, from `angles`), or their `phasors`, computed once
-            and reused for queries, keys and layers. Its axes before the last broadcast against
-            those of x: for x of shape [b, h, n, d] use [n, d/2], or [b, 1, n, d/2] when
-            sequences have positions of their own.
+            and reused for queries, keys and layers; `phasors` with a gain lengthen the pairs
+            too. Either [n, d/2], one row for each of the n positions, or with as many axes as
+            x, each as long as that of x or 1: for x of shape [b, h, n, d], [b, 1, n, d/2] gives
+            sequences positions of their own.
         pairing: which channels form pair i. "interleaved": 2i and 2i + 1 (the paper, Meta's
             Llama, GPT-J); "half": i and i + rotary_dim/2 (transformers' Llama, GPT-NeoX).
             Weights trained with one give nonsense with the other.
+        pairing_out: which channels pair i is written to, `pairing` by default. DeepSeek-V3's code
+            reads "interleaved" and writes "half"; scores are the same if queries and keys agree.
         rotary_dim: rotate only the first `rotary_dim` channels (partial rotary); all by default.
+        axis: the axis of x along which positions run: -2 for [b, h, n, d], -3 for [b, n, h, d].
 
     Returns:
         The rotated tensor, in the shape and dtype of x. bf16 and fp16 are rotated in float32
@@ -43,8 +53,8 @@ def rotate(
         TypeError: if x is not floating-point, or rotation is neither float64 nor complex, or
             x is float64 and rotation has less precision.
         ValueError: if the number of channels or rotary_dim is odd, rotary_dim exceeds the
-            channels, rotation has the wrong number of pairs or would enlarge x, or pairing is
-            unknown.
+            channels, rotation has the wrong number of pairs or does not fit the axes of x, a
+            pairing is unknown, or axis is not an axis of rows.
 
     Example:
         >>> x = torch.tensor([[1.0, 0.0, 0.0, 1.0]])
@@ -54,17 +64,22 @@ def rotate(
 
     Paper: Su et al. (2021), RoFormer, equations 15 and 34.
     """
+    pairing_out = pairing if pairing_out is None else pairing_out
     require_choice("pairing", pairing, ("interleaved", "half"))
+    require_choice("pairing_out", pairing_out, ("interleaved", "half"))
     require_float("x", x)
+    require_tensor("rotation", rotation)
     width = x.shape[-1] if rotary_dim is None else rotary_dim
-    _require_fit(x, rotation, width, rotary_dim)
-    z = _as_phasors(rotation, x.dtype)
-    if width == x.shape[-1]:
-        return _turn(x, z, pairing)
-    return torch.cat((_turn(x[..., :width], z, pairing), x[..., width:]), dim=-1)
+    _require_width(x, width, rotary_dim)
+    z = _as_phasors(_align(rotation, x, width, axis), x.dtype)
+    part = x if width == x.shape[-1] else x[..., :width]
+    if pairing_out != pairing:
+        part = _regroup(part, pairing)
+    turned = _turn(part, z, pairing_out)
+    return turned if part.shape == x.shape else torch.cat((turned, x[..., width:]), dim=-1)
 
 
-def _require_fit(x: Tensor, rotation: Tensor, width: int, rotary_dim: int | None) -> None:
+def _require_width(x: Tensor, width: int, rotary_dim: int | None) -> None:
     if rotary_dim is None:
         require_even("the number of channels of x", width)
     else:
@@ -73,20 +88,33 @@ def _require_fit(x: Tensor, rotation: Tensor, width: int, rotary_dim: int | None
             raise ValueError(
                 f"rotary_dim must not exceed the {x.shape[-1]} channels of x, got {rotary_dim}"
             )
-    if rotation.shape[-1] != width // 2:
+
+
+def _align(rotation: Tensor, x: Tensor, width: int, axis: int) -> Tensor:
+    """The rotation with as many axes as x. What a shape means never depends on its numbers."""
+    if rotation.shape[-1:] != (width // 2,):
+        pairs = rotation.shape[-1] if rotation.ndim else "a single number"
         raise ValueError(
-            f"rotation must hold {width // 2} pairs to rotate {width} channels, "
-            f"got {rotation.shape[-1]}"
+            f"rotation must hold {width // 2} pairs to rotate {width} channels, got {pairs}"
         )
     rows, turns = tuple(x.shape[:-1]), tuple(rotation.shape[:-1])
-    one_row_each = len(turns) > 1 or turns == rows[-1:]  # [n, pairs] must name all n positions
-    if not one_row_each or not _broadcasts_to(turns, rows):
-        raise ValueError(f"rotation must broadcast to the axes {rows} of x, got {turns}")
+    if len(turns) == 1 and rows:
+        if not -x.ndim <= axis < x.ndim or axis in (-1, x.ndim - 1):
+            raise ValueError(f"axis must be one of the {len(rows)} axes of rows of x, got {axis}")
+        shape = [1] * x.ndim
+        shape[axis], shape[-1] = rotation.shape
+        if turns[0] == x.shape[axis]:
+            return rotation.reshape(shape)
+    elif len(turns) == len(rows) and all(t in (1, n) for t, n in zip(turns, rows, strict=True)):
+        return rotation
+    or_one = f" or ({x.shape[axis]},)" if len(rows) > 1 else ""
+    raise ValueError(f"rotation must have axes like the {rows} of x{or_one}, got {turns}")
 
 
-def _broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    tail = target[len(target) - len(shape) :]
-    return len(shape) <= len(target) and all(s in (1, t) for s, t in zip(shape, tail, strict=True))
+def _regroup(x: Tensor, pairing: str) -> Tensor:
+    """The channels in the order of the other pairing."""
+    pairs = x.unflatten(-1, (-1, 2) if pairing == "interleaved" else (2, -1))
+    return pairs.transpose(-1, -2).flatten(-2)
 
 
 def _as_phasors(rotation: Tensor, dtype: torch.dtype) -> Tensor:
@@ -134,9 +162,7 @@ class _TurnInBlocks(torch.autograd.Function):
     """Block by block, low precision in float32. The gradient is the turn back."""
 
     @staticmethod
-    def forward(ctx, x: Tensor, z: Tensor, pairing: str) -> Tensor:
-        ctx.save_for_backward(z)
-        ctx.pairing = pairing
+    def forward(x: Tensor, z: Tensor, pairing: str) -> Tensor:
         out = torch.empty_like(x, memory_format=torch.contiguous_format)
         wanted = (*x.shape[:-1], z.shape[-1])
         if pairing == "interleaved":
@@ -153,9 +179,30 @@ class _TurnInBlocks(torch.autograd.Function):
         return out
 
     @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
+        x, z, ctx.pairing = inputs
+        ctx.save_for_backward(z)
+        ctx.save_for_forward(x, z)
+
+    @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None, None]:
         (z,) = ctx.saved_tensors
         return _TurnInBlocks.apply(grad, z.conj().resolve_conj(), ctx.pairing), None, None
+
+    @staticmethod
+    def jvp(ctx, x_moves: Tensor | None, z_moves: Tensor | None, _) -> Tensor:
+        x, z = ctx.saved_tensors
+        moved = [(x_moves, z), (x, z_moves)]  # the product rule
+        return sum(_TurnInBlocks.apply(*two, ctx.pairing) for two in moved if None not in two)
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, x: Tensor, z: Tensor, pairing: str) -> tuple[Tensor, int]:
+        x, z = (
+            t.unsqueeze(0) if dim is None else t.movedim(dim, 0)
+            for t, dim in zip((x, z), in_dims, strict=False)
+        )
+        x = x.expand(info.batch_size, *x.shape[1:])
+        return _TurnInBlocks.apply(x, z, pairing), 0
 
 
 def _blocks(size: int, *tensors: Tensor):

@@ -1,10 +1,10 @@
 """Shaw's relative attention: a learned vector for each clipped distance."""
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
-from posenc._validate import require_positive
+from posenc._validate import require_positive, require_std
 from posenc.attention import attention
 from posenc.relative import matching_diagonals, skew
 
@@ -30,7 +30,7 @@ class ShawRelative(nn.Module):
 
     Raises:
         TypeError: if head_dim or max_distance is not an int.
-        ValueError: if head_dim or max_distance is not positive.
+        ValueError: if head_dim or max_distance is not positive, or std is negative or not finite.
 
     Example:
         >>> q = k = v = torch.randn(1, 2, 5, 8)
@@ -45,6 +45,7 @@ class ShawRelative(nn.Module):
         super().__init__()
         require_positive("head_dim", head_dim)
         require_positive("max_distance", max_distance)
+        require_std(std)
         self.max_distance = max_distance
         rows = 2 * max_distance + 1
         self.key_weight = nn.Parameter(torch.randn(rows, head_dim) * std)
@@ -55,8 +56,8 @@ class ShawRelative(nn.Module):
         q: Float[Tensor, "*batch q d"],
         k: Float[Tensor, "*batch k d"],
         v: Float[Tensor, "*batch k d"],
-        query_positions: Int[Tensor, " q"],
-        key_positions: Int[Tensor, " k"],
+        query_positions: Integer[Tensor, " q"],
+        key_positions: Integer[Tensor, " k"],
         *,
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "*batch q d"], Float[Tensor, "*batch q k"]]:

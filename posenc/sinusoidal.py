@@ -1,13 +1,16 @@
 """Sinusoidal encodings: a fixed vector for every position, one clock hand per channel pair."""
 
 import math
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Float64, Shaped
 from torch import Tensor
 
-from posenc._validate import require_choice, require_positions
+from posenc._validate import require_choice, require_float_dtype, require_positions
 from posenc.frequencies import angles, inverse_frequencies
+
+Layout = Literal["interleaved", "half"]
 
 _BLOCK = 65_536  # channels written at a time, so that the float64 angles stay in the cache
 
@@ -17,7 +20,7 @@ def sinusoidal_encoding(
     dim: int,
     *,
     base: float = 10_000.0,
-    layout: str = "interleaved",
+    layout: Layout = "interleaved",
     dtype: torch.dtype = torch.float32,
 ) -> Float[Tensor, "*n dim"]:
     """The encoding of the original Transformer.
@@ -28,7 +31,7 @@ def sinusoidal_encoding(
     With layout="half" the same numbers are grouped: all sines, then all cosines.
 
     Args:
-        positions: integers or floats, of any shape; any start, negative ones included.
+        positions: integers, float32 or float64, of any shape; any start, negative ones included.
         dim: number of channels, positive and even.
         base: finite and above 1; the longest wavelength approaches 2 pi base positions.
         layout: "interleaved" (sin, cos, sin, cos, ...) or "half" (sin, sin, ..., cos, cos).
@@ -39,7 +42,7 @@ def sinusoidal_encoding(
         One row of `dim` channels a position, with values in [-1, 1].
 
     Raises:
-        TypeError: if positions are boolean or complex, or dtype is not a float dtype.
+        TypeError: if positions are boolean, complex, bf16 or fp16, or dtype is not a float dtype.
         ValueError: if positions are empty or not finite, dim is not positive and even, base is
             not finite and above 1, or layout is unknown.
 
@@ -69,7 +72,7 @@ def tensor2tensor_encoding(
     frequencies differ, by a factor of up to base^(2/dim).
 
     Args:
-        positions: integers or floats, of any shape; any start, negative ones included.
+        positions: integers, float32 or float64, of any shape; any start, negative ones included.
         dim: number of channels, positive and even.
         base: finite and above 1; the longest wavelength is exactly 2 pi base positions.
         dtype: floating-point dtype of the result.
@@ -78,7 +81,7 @@ def tensor2tensor_encoding(
         One row of `dim` channels a position, with values in [-1, 1].
 
     Raises:
-        TypeError: if positions are boolean or complex, or dtype is not a float dtype.
+        TypeError: if positions are boolean, complex, bf16 or fp16, or dtype is not a float dtype.
         ValueError: if positions are empty or not finite, dim is not positive and even, or base
             is not finite and above 1.
 
@@ -111,7 +114,7 @@ def shift_matrix(offset: float, inv_freq: Float64[Tensor, " half"]) -> Float64[T
 
     Raises:
         TypeError: if inv_freq is not float64.
-        ValueError: if offset is not finite.
+        ValueError: if offset or inv_freq is not finite, or inv_freq is not 1-D.
 
     Example:
         >>> here, there = sinusoidal_encoding(torch.tensor([7, 10]), 4, dtype=torch.float64)
@@ -130,16 +133,18 @@ def shift_matrix(offset: float, inv_freq: Float64[Tensor, " half"]) -> Float64[T
 
 def _table(positions: Tensor, inv_freq: Tensor, layout: str, dtype: torch.dtype) -> Tensor:
     require_choice("layout", layout, ("interleaved", "half"))
-    if not dtype.is_floating_point:
-        raise TypeError(f"dtype must be a floating-point dtype, got {dtype}")
+    require_float_dtype("dtype", dtype)
     require_positions("positions", positions)
-    rows, dim = positions.numel(), 2 * len(inv_freq)
-    out = torch.empty(rows, dim, dtype=dtype, device=positions.device)
-    sines, cosines = (out[:, 0::2], out[:, 1::2]) if layout == "interleaved" else out.chunk(2, -1)
-    flat, step = positions.flatten(), max(1, _BLOCK // dim)
-    for start in range(0, rows, step):
+    flat, half = positions.flatten(), len(inv_freq)
+    sines, cosines = slice(half), slice(half, None)
+    if layout == "interleaved":
+        sines, cosines = slice(0, None, 2), slice(1, None, 2)
+    out = flat.new_empty(len(flat), 2 * half, dtype=dtype)
+    # A compiler makes one kernel of it all, but would unroll the blocks.
+    step = len(flat) if torch.compiler.is_compiling() else max(1, _BLOCK // (2 * half))
+    for start in range(0, len(flat), step):
         block = slice(start, start + step)
         turn = angles(flat[block], inv_freq)
-        sines[block] = turn.sin()
-        cosines[block] = turn.cos()
-    return out.reshape(*positions.shape, dim)
+        out[block, sines] = turn.sin()
+        out[block, cosines] = turn.cos()
+    return out.reshape(*positions.shape, 2 * half)

@@ -6,20 +6,20 @@ Everywhere, relative = key position - query position: negative looks back, posit
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._validate import require_even, require_positions, require_positive
+from posenc._validate import require_even, require_positions, require_positive, require_std
 
 
 def t5_buckets(
-    relative: Int[Tensor, "*qk"],
+    relative: Integer[Tensor, "*qk"],
     *,
     num_buckets: int = 32,
     max_distance: int = 128,
     bidirectional: bool = True,
-) -> Int[Tensor, "*qk"]:
+) -> Integer[Tensor, "*qk"]:
     """T5's rounding of relative positions: exact when near, logarithmic when far.
 
     With B buckets for one direction, X = B // 2 exact ones, and distance n:
@@ -67,10 +67,11 @@ def t5_buckets(
     require_positive("max_distance", max_distance)
     if max_distance <= exact:
         raise ValueError(f"max_distance must be above {exact}, got {max_distance}")
+    relative = relative.long().clamp(-max_distance, max_distance)  # farther is no other bucket
     distance = relative.abs() if bidirectional else (-relative).clamp(min=0)
     growth = torch.log(distance.clamp(min=1).float() / exact) / math.log(max_distance / exact)
     far = (exact + (growth * (per_side - exact)).long()).clamp(max=per_side - 1)
-    bucket = torch.where(distance < exact, distance.long(), far)
+    bucket = torch.where(distance < exact, distance, far)
     return bucket + per_side * (relative > 0).long() if bidirectional else bucket
 
 
@@ -94,7 +95,8 @@ class T5RelativeBias(nn.Module):
 
     Raises:
         TypeError: if num_heads or num_buckets is not an int.
-        ValueError: if a count is not positive, or as in `t5_buckets`.
+        ValueError: if a count is not positive, std is negative or not finite, or as in
+            `t5_buckets`.
 
     Example:
         >>> from posenc import relative_positions
@@ -116,12 +118,13 @@ class T5RelativeBias(nn.Module):
         super().__init__()
         require_positive("num_heads", num_heads)
         require_positive("num_buckets", num_buckets)
+        require_std(std)
         self.max_distance = max_distance
         self.bidirectional = bidirectional
         self.weight = nn.Parameter(torch.randn(num_buckets, num_heads) * std)
         self.buckets(torch.zeros(1, dtype=torch.long))  # refuses bad settings now, not later
 
-    def buckets(self, relative: Int[Tensor, "*qk"]) -> Int[Tensor, "*qk"]:
+    def buckets(self, relative: Integer[Tensor, "*qk"]) -> Integer[Tensor, "*qk"]:
         """`t5_buckets` with the settings of this module."""
         return t5_buckets(
             relative,
@@ -130,17 +133,20 @@ class T5RelativeBias(nn.Module):
             bidirectional=self.bidirectional,
         )
 
-    def forward(self, relative: Int[Tensor, "*qk"]) -> Float[Tensor, "h *qk"]:
+    def forward(self, relative: Integer[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Look up the bias of every head.
 
         Args:
-            relative: key position - query position, of any shape: [q, k] for the whole matrix,
-                or the `diagonals` alone, to be spread by `toeplitz`.
+            relative: key position - query position: the whole matrix, [q, k] or [b, q, k], or
+                the `diagonals` alone, [r], to be spread by `toeplitz`.
 
         Returns:
-            Biases in score units, the head axis first.
+            Biases in the units of scores, with the head axis where scores have it: [h, q, k]
+            from [q, k], [b, h, q, k] from [b, q, k], and [h, r] from [r].
 
         Raises:
             TypeError, ValueError: as in `t5_buckets`.
         """
-        return F.embedding(self.buckets(relative), self.weight).movedim(-1, 0)
+        return F.embedding(self.buckets(relative), self.weight).movedim(
+            -1, -1 - min(relative.ndim, 2)
+        )

@@ -1,10 +1,10 @@
 """Transformer-XL's relative attention: an absolute score's four terms, rewritten for distances."""
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
-from posenc._validate import require_positive
+from posenc._validate import require_positive, require_std
 from posenc.attention import attention
 from posenc.relative import matching_diagonals, skew
 from posenc.sinusoidal import sinusoidal_encoding
@@ -32,7 +32,8 @@ class TransformerXLRelative(nn.Module):
 
     Raises:
         TypeError: if a count is not an int.
-        ValueError: if a count is not positive, dim is odd, or base is not above 1.
+        ValueError: if a count is not positive, dim is odd, base is not above 1, or std is
+            negative or not finite.
 
     Example:
         >>> q = k = v = torch.randn(1, 2, 5, 8)
@@ -49,6 +50,7 @@ class TransformerXLRelative(nn.Module):
         super().__init__()
         require_positive("num_heads", num_heads)
         require_positive("head_dim", head_dim)
+        require_std(std)
         sinusoidal_encoding(torch.zeros(1), dim, base=base)  # refuses bad settings now, not later
         self.dim = dim
         self.base = base
@@ -61,8 +63,8 @@ class TransformerXLRelative(nn.Module):
         q: Float[Tensor, "*batch h q d"],
         k: Float[Tensor, "*batch h k d"],
         v: Float[Tensor, "*batch h k d"],
-        query_positions: Int[Tensor, " q"],
-        key_positions: Int[Tensor, " k"],
+        query_positions: Integer[Tensor, " q"],
+        key_positions: Integer[Tensor, " k"],
         *,
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "*batch h q d"], Float[Tensor, "*batch h q k"]]:

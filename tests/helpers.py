@@ -19,7 +19,8 @@ dtypes = st.sampled_from(list(ROUNDING))
 @st.composite
 def position_tensors(draw) -> Tensor:
     """One to six positions of either sign, of any dtype that positions may have."""
-    dtype = draw(st.sampled_from([torch.int16, torch.int32, torch.int64, *ROUNDING]))
+    integers = [torch.int16, torch.int32, torch.int64]
+    dtype = draw(st.sampled_from([*integers, torch.float32, torch.float64]))
     number = st.floats(-9999, 9999) if dtype.is_floating_point else st.integers(-9999, 9999)
     return torch.tensor(draw(st.lists(number, min_size=1, max_size=6)), dtype=dtype)
 

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import spec
 import torch
@@ -41,6 +43,22 @@ def test_the_product_is_rounded_once(dtype):
     relative = torch.tensor([-(2**24) - 1, -1000, 3])
     product = -alibi_slopes(12)[:, None] * relative.abs().double()
     same(alibi_bias(alibi_slopes(12), relative, dtype=dtype), product.to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64])
+def test_the_smallest_integer_is_far_away_too(dtype):
+    far = torch.iinfo(dtype).min
+    bias = alibi_bias(torch.tensor([0.5, 0.25]), torch.tensor([far, 0], dtype=dtype))
+    close(bias, [[far * 0.5, 0], [far * 0.25, 0]], atol=0)
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3)])
+def test_heads_stand_where_scores_have_them(lead):
+    relative = torch.arange(-10, 10).repeat(math.prod(lead)).reshape(*lead, 4, 5)
+    bias = alibi_bias(alibi_slopes(7), relative)
+    assert bias.shape == (*lead, 7, 4, 5)
+    for head, slope in enumerate(alibi_slopes(7)):
+        same(bias[..., head, :, :], (-slope * relative.abs()).float())
 
 
 def test_float32_is_the_default():

@@ -94,6 +94,33 @@ def test_the_gradient_passes_through_bias_and_mask():
     assert torch.autograd.gradcheck(lambda *t: attention(*t[:3], bias=t[3], mask=mask), (*x, bias))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_low_precision_is_float32_arithmetic_rounded_once(dtype):
+    q, k, v = (8 * x.to(dtype) for x in qkv(5, 7, 64, 3))
+    bias = randn(5, 7, seed=9).to(dtype)
+    expected = attention(q.float(), k.float(), v.float(), bias=bias)
+    for low, wide in zip(attention(q, k, v, bias=bias), expected, strict=True):
+        same(low, wide.to(dtype))
+
+
+def test_large_scores_do_not_overflow_in_float16():
+    q = k = v = torch.full((3, 64), 40.0, dtype=torch.float16)
+    same(attention(q, k, v)[0], v)
+
+
+def test_scores_are_scaled_before_they_are_summed():
+    q = k = torch.full((2, 4), 1e19)
+    assert attention(q, k, torch.ones(2, 1), scale=1e-19)[0].isfinite().all()
+
+
+def test_heads_of_a_group_share_keys_as_the_refusal_says():
+    q, k, v = qkv(3, 4, 5, 2, lead=(6,))
+    shared = [x[:2].repeat_interleave(3, dim=-3) for x in (k, v)]
+    output, _ = attention(q, *shared)
+    for h in range(6):
+        close(output[h], attention(q[h], k[h // 3], v[h // 3])[0], atol=1e-14)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_a_bias_of_another_dtype_keeps_its_precision(dtype):
     q, k, v = qkv(3, 4, 8, 5)

@@ -8,6 +8,7 @@ import spec
 import torch
 from helpers import bases, close, dims, position_tensors, same
 from hypothesis import given
+from hypothesis import strategies as st
 
 from posenc import angles, inverse_frequencies, phasors, sinusoidal_encoding, wavelengths
 
@@ -124,3 +125,17 @@ def test_looking_back_turns_the_other_way(dim):
     inv_freq = inverse_frequencies(dim)
     ahead, back = (phasors(angles(torch.tensor([p]), inv_freq)) for p in (7, -7))
     same(back, ahead.conj().resolve_conj())
+
+
+@given(dims, st.floats(0.1, 9))
+def test_a_gain_is_the_radius(dim, gain):
+    turns = angles(torch.arange(50), inverse_frequencies(dim))
+    z = phasors(turns, gain=gain, dtype=torch.complex128)
+    close(z.real, gain * np.cos(turns.numpy()), atol=1e-14)
+    close(z.imag, gain * np.sin(turns.numpy()), atol=1e-14)
+
+
+@pytest.mark.parametrize("base", [np.float32(5e5), torch.tensor(5e5), np.int64(500_000)])
+@pytest.mark.usefixtures("annotations_off")
+def test_the_dtype_of_the_base_rounds_nothing(base):
+    same(inverse_frequencies(64, base=base), inverse_frequencies(64, base=5e5))

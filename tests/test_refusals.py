@@ -5,6 +5,7 @@ import re
 from functools import partial
 from itertools import cycle
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -39,6 +40,7 @@ pytestmark = pytest.mark.usefixtures("annotations_off")
 
 NAN, INF = torch.nan, torch.inf
 P = torch.arange(3)
+WRAPPED = torch.tensor([254, 255, 0, 1], dtype=torch.uint8)
 FREQUENCIES = torch.tensor([1.0, 0.1], dtype=torch.float64)
 HEADS = torch.ones(2, 3, 4)  # 2 heads, 3 rows, 4 channels
 SLOPES = alibi_slopes(2)
@@ -84,9 +86,33 @@ def positions(name, owner, call, *, floats=True):
         (TypeError, f"{name} must be a tensor, got list", [0, 1, 2]),
     ]
     if floats:
+        exact = f"{name} must be integers, float32 or float64 to be exact, got torch"
+        bad += [(TypeError, f"{exact}.bfloat16", P.bfloat16())]
+        bad += [(TypeError, f"{exact}.float16", P.half())]
         bad += [(ValueError, f"{name} must be finite, got nan", P / 0)]
         bad += [(ValueError, f"{name} must be finite, got -inf", P - INF)]
     return [row(error, message, owner, partial(call, value)) for error, message, value in bad]
+
+
+def frequencies(owner, call):
+    """What no `call(inv_freq)` takes."""
+    bad = [
+        (TypeError, "inv_freq must be a tensor, got ndarray", FREQUENCIES.numpy()),
+        (TypeError, "inv_freq must be float64, got torch.float32", FREQUENCIES.float()),
+        (ValueError, "inv_freq must have shape [dim/2], got (1, 2)", FREQUENCIES[None]),
+        (ValueError, "inv_freq must have shape [dim/2], got (0,)", FREQUENCIES[:0]),
+        (ValueError, "inv_freq must be finite, got nan", FREQUENCIES * NAN),
+        (ValueError, "inv_freq must be finite, got inf", FREQUENCIES * INF),
+    ]
+    return [row(error, message, owner, partial(call, value)) for error, message, value in bad]
+
+
+def deviations(owner, call):
+    """What no `call(std)` takes."""
+    return [
+        row(ValueError, f"std must be finite and not negative, got {x}", owner, partial(call, x))
+        for x in (-0.1, NAN, INF)
+    ]
 
 
 def choices(name, function, allowed, *args, **kwargs):
@@ -107,6 +133,14 @@ def float_dtypes(function, *args):
             dtype=bad,
         )
         for bad in (torch.int64, torch.complex64)
+    ] + [
+        refuse(
+            TypeError,
+            "dtype must be a floating-point dtype of at least 16 bits, got torch.float8_e5m2",
+            function,
+            *args,
+            dtype=torch.float8_e5m2,
+        )
     ]
 
 
@@ -115,9 +149,17 @@ FREQUENCY_ROWS = [
     *bases(inverse_frequencies, lambda base: inverse_frequencies(4, base=base)),
     refuse(ValueError, "inv_freq must be positive, got 0.0", wavelengths, FREQUENCIES * 0),
     refuse(ValueError, "inv_freq must be positive, got -1.0", wavelengths, -FREQUENCIES),
+    *frequencies(wavelengths, wavelengths),
     *positions("positions", angles, lambda p: angles(p, FREQUENCIES)),
-    refuse(TypeError, "inv_freq must be float64, got torch.float32", angles, P, torch.ones(2)),
+    *frequencies(angles, lambda inv_freq: angles(P, inv_freq)),
     refuse(TypeError, "angles must be float64, got torch.float32", phasors, torch.ones(2)),
+    refuse(TypeError, "angles must be a tensor, got ndarray", phasors, np.ones(2)),
+    *(
+        refuse(
+            ValueError, f"gain must be finite and positive, got {g}", phasors, FREQUENCIES, gain=g
+        )
+        for g in (0.0, -1.5, NAN, INF)
+    ),
     *(
         refuse(
             TypeError,
@@ -146,16 +188,13 @@ SINUSOIDAL_ROWS = [
     *choices("layout", sinusoidal_encoding, ("interleaved", "half"), P, 4),
     refuse(ValueError, "offset must be finite, got nan", shift_matrix, NAN, FREQUENCIES),
     refuse(ValueError, "offset must be finite, got -inf", shift_matrix, -INF, FREQUENCIES),
-    refuse(
-        TypeError, "inv_freq must be float64, got torch.float32", shift_matrix, 1, torch.ones(2)
-    ),
+    *frequencies(shift_matrix, partial(shift_matrix, 1)),
 ]
 
 LEARNED_ROWS = [
     *counts("num_positions", LearnedEncoding, lambda n: LearnedEncoding(n, 2)),
     *counts("dim", LearnedEncoding, lambda dim: LearnedEncoding(2, dim)),
-    refuse(ValueError, "std must not be negative, got -0.1", LearnedEncoding, 2, 2, std=-0.1),
-    refuse(ValueError, "std must not be negative, got nan", LearnedEncoding, 2, 2, std=NAN),
+    *deviations(LearnedEncoding, lambda std: LearnedEncoding(2, 2, std=std)),
     *positions("positions", LEARNED, LEARNED, floats=False),
     refuse(TypeError, "positions must be integers, got torch.float32", LEARNED, P / 1),
     refuse(IndexError, "positions must not be negative, got -1", LEARNED, P - 1),
@@ -166,6 +205,7 @@ LEARNED_ROWS = [
 ALIBI_ROWS = [
     *counts("num_heads", alibi_slopes, alibi_slopes),
     refuse(TypeError, "slopes must have a floating-point dtype, got torch.int64", alibi_bias, P, P),
+    refuse(TypeError, "slopes must be a tensor, got list", alibi_bias, [0.5, 0.25], P),
     *(
         refuse(
             ValueError,
@@ -199,11 +239,20 @@ def pair_rows(pairwise, *, floats=True):
 
 
 def consecutive_rows(bad):
-    rule = f"must be consecutive and 1-D, got {bad}"
+    positions, found = bad
+    rule = f"must be consecutive and 1-D, got {found}"
     return [
-        refuse(ValueError, f"query_positions {rule}", diagonals, torch.tensor(bad), P),
-        refuse(ValueError, f"key_positions {rule}", diagonals, P, torch.tensor(bad)),
+        refuse(ValueError, f"query_positions {rule}", diagonals, torch.tensor(positions), P),
+        refuse(ValueError, f"key_positions {rule}", diagonals, P, torch.tensor(positions)),
     ]
+
+
+BROKEN_RUNS = [
+    ([0, 2], "[0, 2] at 0"),
+    ([1, 0], "[1, 0] at 0"),
+    ([5, 6, 6, 7], "[6, 6] at 1"),
+    ([[0, 1]], "shape (1, 2)"),
+]
 
 
 def t5_rows(message, **settings):
@@ -241,7 +290,17 @@ RELATIVE_ROWS = [
     *pair_rows(causal_mask),
     *pair_rows(relative_positions),
     *pair_rows(diagonals, floats=False),
-    *(one for bad in ([0, 2], [1, 0], [3, 3], [[0, 1]]) for one in consecutive_rows(bad)),
+    *(one for bad in BROKEN_RUNS for one in consecutive_rows(bad)),
+    *(
+        refuse(
+            ValueError, f"{name} must be consecutive and 1-D, got [255, 0] at 1", diagonals, *both
+        )
+        for name, both in (("query_positions", (WRAPPED, P)), ("key_positions", (P, WRAPPED)))
+    ),
+    refuse(TypeError, "key_positions must be integers, got torch.float32", diagonals, P, P / 1),
+    *deviations(T5RelativeBias, lambda std: T5RelativeBias(2, std=std)),
+    *deviations(ShawRelative, lambda std: ShawRelative(4, max_distance=2, std=std)),
+    *deviations(TransformerXLRelative, lambda std: TransformerXLRelative(2, 4, 6, std=std)),
     *counts("num_queries", toeplitz, partial(toeplitz, torch.ones(5))),
     refuse(ValueError, "num_queries must not exceed the 3 diagonals, got 4", toeplitz, P / 1, 4),
     refuse(
@@ -269,7 +328,7 @@ RELATIVE_ROWS = [
     *bases(TransformerXLRelative, lambda base: TransformerXLRelative(2, 4, 6, base=base)),
     *layer_rows("query_positions must name all 3 rows, got 2", rows=P[:2]),
     *layer_rows("key_positions must name all 3 rows, got 2", columns=P[:2]),
-    *layer_rows("key_positions must be consecutive and 1-D, got [0, 2, 4]", columns=2 * P),
+    *layer_rows("key_positions must be consecutive and 1-D, got [0, 2] at 0", columns=2 * P),
     *layer_rows("v must have one row for each of 3 keys, got 2", v=HEADS[:, :2]),
     *layer_rows("k must have the 4 channels of q, got 3", k=HEADS[..., :3]),
     *layer_rows("k must have the leading axes (2,) of q, got (1,)", k=HEADS[:1]),
@@ -317,7 +376,7 @@ ATTENTION_ROWS = [
     blockwise("k must have the leading axes (2,) of q, got (1,)", k=HEADS[:1]),
     blockwise("query_positions must name all 3 rows, got 1", rows=P[2:]),
     blockwise("key_positions must name all 3 rows, got 2", columns=P[:2]),
-    blockwise("query_positions must be consecutive and 1-D, got [0, 2, 4]", rows=2 * P),
+    blockwise("query_positions must be consecutive and 1-D, got [0, 2] at 0", rows=2 * P),
     blockwise("query_positions must not start before key 1, got 0", columns=P + 1),
     blockwise("bias must return shape (2, 5), got (3, 5)", bias=lambda r: r.expand(3, -1) / 1),
     blockwise("bias must return shape (2, 5), got (5,)", bias=lambda r: r / 1, causal=False),
@@ -325,6 +384,27 @@ ATTENTION_ROWS = [
         "block_size",
         relative_attention,
         lambda size: blockwise("", block_size=size).values[3](),
+    ),
+    *(
+        attend(f"{name} must have a floating-point dtype, got torch.int64", error=TypeError, **bad)
+        for name, bad in (("k", {"k": HEADS.long()}), ("v", {"v": HEADS.long()}))
+    ),
+    refuse(
+        TypeError,
+        "q must have a floating-point dtype, got torch.int64",
+        *(attention, *(3 * [HEADS.long()])),
+    ),
+    attend("v must be a tensor, got list", error=TypeError, v=[[1.0]]),
+    attend("v must have shape [..., rows, channels], got (4,)", v=HEADS[0, 0]),
+    attend(
+        "bias must have a floating-point dtype, got torch.bool",
+        error=TypeError,
+        bias=torch.ones(3, 3, dtype=torch.bool),
+    ),
+    attend(
+        "k must have the leading axes (2,) of q, got (1,); "
+        "for grouped queries call repeat_interleave(2, dim=-3)",
+        k=HEADS[:1],
     ),
     attend("k must have the 4 channels of q, got 3", k=HEADS[..., :3]),
     attend("v must have one row for each of 3 keys, got 2", v=HEADS[:, :2]),
@@ -375,21 +455,46 @@ ROTARY_ROWS = [
     turn("rotation must hold 2 pairs to rotate 4 channels, got 4", rotary_dim=4),
     *(
         turn(
-            f"rotation must broadcast to the axes {rows} of x, got {turns}",
+            f"rotation must have axes like the {rows} of x{or_one}, got {turns}",
             x=(*rows, 8),
             rotation=(*turns, 4),
         )
-        for rows, turns in (
-            ((3,), (1,)),  # one row for many positions
-            ((3,), ()),
-            ((2, 3), (1,)),
-            ((3,), (2,)),
-            ((2, 3), (2,)),
-            ((2, 3), (3, 3)),
-            ((3,), (2, 3)),  # would enlarge x
-            ((2, 1), (2, 3)),
-            ((2, 2, 3), (2, 2, 2, 3)),
+        for rows, turns, or_one in (
+            ((3,), (1,), ""),  # one row for many positions
+            ((3,), (), ""),
+            ((2, 3), (1,), " or (3,)"),
+            ((3,), (2,), ""),
+            ((2, 3), (2,), " or (3,)"),
+            ((2, 3), (3, 3), " or (3,)"),
+            ((3,), (2, 3), ""),  # would enlarge x
+            ((2, 1), (2, 3), " or (1,)"),
+            ((2, 2, 3), (2, 2, 2, 3), " or (3,)"),
+            ((3, 3, 3), (3, 3), " or (3,)"),  # a row each for 3 sequences, or for 3 heads?
+            ((3, 3, 3), (3, 1), " or (3,)"),
         )
+    ),
+    turn(
+        "rotation must have axes like the (2, 5, 3) of x or (5,), got (3,)",
+        x=(2, 5, 3, 8),
+        axis=1,
+    ),
+    *(
+        turn(f"axis must be one of the 1 axes of rows of x, got {axis}", axis=axis)
+        for axis in (-1, 1, 2, -3)
+    ),
+    refuse(TypeError, "rotation must be a tensor, got tuple", rotate, X, (X, X), pairing="half"),
+    refuse(
+        TypeError, "x must be a tensor, got ndarray", rotate, X.numpy(), RADIANS, pairing="half"
+    ),
+    turn(
+        "x must have a floating-point dtype of at least 16 bits, got torch.float8_e4m3fn",
+        error=TypeError,
+        x=X.to(torch.float8_e4m3fn),
+    ),
+    *choices("pairing_out", rotate, ("interleaved", "half"), X, RADIANS, pairing="half"),
+    turn(
+        "rotation must hold 4 pairs to rotate 8 channels, got a single number",
+        rotation=RADIANS[0, 0],
     ),
     turn(
         "rotation must be float64 angles or complex, got torch.float32",

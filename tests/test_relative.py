@@ -161,6 +161,25 @@ def test_buckets_of_the_paper_by_hand():
     assert t5_buckets(relative, bidirectional=False).tolist() == [31, 8, 1, 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int64])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_buckets_do_not_depend_on_the_dtype_of_integers(dtype, bidirectional):
+    extremes = torch.iinfo(dtype)
+    relative = [extremes.min, 0, 5, extremes.max]
+    buckets = t5_buckets(torch.tensor(relative, dtype=dtype), bidirectional=bidirectional)
+    assert buckets.tolist() == [spec.t5_bucket(r, 32, 128, bidirectional) for r in relative]
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3)])
+def test_heads_of_the_t5_bias_stand_where_scores_have_them(lead):
+    relative = torch.arange(-10, 10).repeat(math.prod(lead)).reshape(*lead, 4, 5)
+    table = module(T5RelativeBias, 7)
+    bias = table(relative)
+    assert bias.shape == (*lead, 7, 4, 5)
+    for head in range(7):
+        same(bias[..., head, :, :], table.weight[:, head][table.buckets(relative)])
+
+
 @pytest.mark.parametrize("settings", T5_SETTINGS)
 def test_every_bucket_is_used_and_none_beyond(settings):
     num_buckets, max_distance, bidirectional = settings

@@ -39,7 +39,7 @@ def layouts(b=2, h=3, n=5, d=8, dtype=torch.float32) -> dict[str, tuple]:
     return {
         "[b, h, n, d]": (bhnd(b, h, n, d, dtype), turns(n, d)),
         "transposed": (bhnd(b, n, h, d, dtype).transpose(1, 2), turns(n, d)),
-        "[b, n, h, d]": (bhnd(b, n, h, d, dtype), turns(n, d)[:, None]),
+        "[b, n, h, d]": (bhnd(b, n, h, d, dtype), turns(n, d)[None, :, None]),
         "[n, d]": (bhnd(b, h, n, d, dtype)[1, 2], turns(n, d)),
         "sliced": (bhnd(b, h, n, d + 4, dtype)[..., 2 : d + 2], turns(n, d)),
         "every other": (bhnd(b, h, 2 * n, 2 * d, dtype)[..., ::2, ::2], turns(n, d)),
@@ -184,6 +184,40 @@ def test_turning_keeps_lengths_and_turning_back_undoes_it(pairing, positions, di
     turned = rotate(x, rotation, pairing=pairing)
     close(turned.norm(dim=-1), x.norm(dim=-1), atol=1e-13)
     close(rotate(turned, -rotation, pairing=pairing), x, atol=1e-13)
+
+
+@both_pairings
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("gain", [0.5, 1.25])
+def test_a_gain_lengthens_what_turns_and_nothing_else(pairing, dtype, gain):
+    x, exact = bhnd(dtype=dtype), {"dtype": torch.complex128}
+    plain = rotate(x.double(), phasors(turns(5, 6), **exact), pairing=pairing, rotary_dim=6)
+    longer = rotate(x, phasors(turns(5, 6), gain=gain, **exact), pairing=pairing, rotary_dim=6)
+    close(
+        longer[..., :6], gain * plain[..., :6], atol=3 * ROUNDING[dtype] * plain.abs().max() + 1e-14
+    )
+    same(longer[..., 6:], x[..., 6:])
+
+
+@pytest.mark.parametrize("rotary_dim", [None, 4])
+@pytest.mark.parametrize(("pairing", "out"), [("interleaved", "half"), ("half", "interleaved")])
+def test_pairs_may_be_read_from_one_place_and_written_to_another(pairing, out, rotary_dim):
+    x, width = bhnd(dtype=torch.float64), rotary_dim or 8
+    options = {"pairing": pairing, "rotary_dim": rotary_dim}
+    moved = rotate(x, turns(5, width), pairing_out=out, **options)
+    stayed = rotate(x, turns(5, width), **options)
+    pairs = torch.arange(width).reshape(*((-1, 2) if pairing == "interleaved" else (2, -1)))
+    same(moved[..., :width], stayed[..., pairs.T.flatten()])
+    same(moved[..., width:], x[..., width:])
+
+
+@both_pairings
+@pytest.mark.parametrize("axis", [-3, 1])
+def test_positions_run_along_the_axis_that_is_named(pairing, axis):
+    square = bhnd(2, 4, 4, 8)
+    expected = rotate(square.transpose(1, 2), turns(4, 8), pairing=pairing).transpose(1, 2)
+    close(rotate(square, turns(4, 8), pairing=pairing, axis=axis), expected, atol=1e-6)
+    assert not torch.allclose(rotate(square, turns(4, 8), pairing=pairing), expected, atol=1e-3)
 
 
 @both_pairings
