@@ -3,7 +3,9 @@
 Everywhere, relative = key position - query position: negative looks back, positive ahead.
 """
 
+import math
 from collections.abc import Callable
+from itertools import groupby
 
 import torch
 from jaxtyping import Float, Integer, Shaped
@@ -185,6 +187,7 @@ def relative_attention(
     *,
     causal: bool,
     scale: float | None = None,
+    negligible: float | None = None,
     block_size: int = 256,
 ) -> Float[Tensor, "*batch h q e"]:
     """Attention with a bias that depends on relative position alone, in O(h (q + k)) memory.
@@ -194,6 +197,16 @@ def relative_attention(
     q + k - 1 distinct entries a head, and sliding windows over them are its rows. torch has no
     negative strides, so the windows come last query first, and the queries are reversed to match.
 
+    Keys beyond a head's horizon are skipped. A key whose bias is lower than that of the query's
+    own position by more than
+
+        ln(1 / negligible) + 2 scale max|q| max|k|
+
+    weighs less than `negligible` times what the query's own key does, since two scores of a head
+    are at most 2 scale max|q| max|k| apart (Cauchy-Schwarz). ALiBi's bias falls by a slope a
+    position, so its horizon is that number over the slope: the longer the sequence, the smaller
+    the part of it that a steep head has to look at.
+
     Args:
         q, k, v: queries, keys and values of h heads.
         bias: maps relative positions [r] to biases [h, r]: a `T5RelativeBias`, or
@@ -202,6 +215,10 @@ def relative_attention(
         key_positions: likewise.
         causal: whether queries see only keys that do not come after them.
         scale: factor on q k^T; 1/sqrt(d) by default, 1 for T5.
+        negligible: weights, relative to that of the query's own key, that may be left out:
+            between 0 and 1. By default the smallest normal number of the dtype that scores are
+            computed in, 2^-126 in float32, below which nothing can change an output. 2^-25
+            changes outputs by no more than float32's rounding does, and skips more.
         block_size: queries handled at a time.
 
     Returns:
@@ -209,8 +226,10 @@ def relative_attention(
 
     Raises:
         TypeError: if block_size is not an int.
-        ValueError: if shapes do not fit, positions are not consecutive, or some query may
-            look at no key.
+        ValueError: if shapes do not fit, positions are not consecutive, some query may look at
+            no key, or negligible is not between 0 and 1.
+
+    torch's fused kernel has no forward-mode derivative; `attention` has.
 
     Example:
         >>> from functools import partial
@@ -222,9 +241,11 @@ def relative_attention(
     """
     require_qkv(q, k, v)
     require_positive("block_size", block_size)
+    if negligible is not None and not 0 < negligible < 1:
+        raise ValueError(f"negligible must be between 0 and 1, got {negligible}")
     if q.ndim < 3:
         raise ValueError(f"q must have a head axis, [..., h, q, d], got shape {tuple(q.shape)}")
-    num_queries, num_keys = q.shape[-2], k.shape[-2]
+    num_queries = q.shape[-2]
     relative = matching_diagonals(q, k, query_positions, key_positions)
     values = bias(relative).to(q.dtype)
     if values.shape != (q.shape[-3], len(relative)):
@@ -235,17 +256,61 @@ def relative_attention(
             first, start = query_positions[0].item(), key_positions[0].item()
             raise ValueError(f"query_positions must not start before key {start}, got {first}")
         values = values.masked_fill(relative > 0, -torch.inf)
-    ahead = seen(query_positions[0].long() - key_positions[0].long()) if causal else None
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    wide = torch.promote_types(q.dtype, torch.float32)
+    negligible = torch.finfo(wide).tiny if negligible is None else negligible
+    longest = (torch.linalg.vector_norm(x.detach(), dim=-1, dtype=wide).amax(-1) for x in (q, k))
+    bound = abs(scale) * torch.mul(*longest).reshape(-1, q.shape[-3]).amax(0)
+    budget = 2 * bound - math.log(negligible)
+    outputs = [
+        _attend(*(x[..., heads, :, :] for x in (q, k, v)), values[heads], *near, block_size, scale)
+        for heads, near in _horizons(values, budget, query_positions, key_positions)
+    ]
+    return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-3)
+
+
+def _horizons(
+    values: Tensor, budget: Tensor, query_positions: Tensor, key_positions: Tensor
+) -> list[tuple[slice, list[int]]]:
+    """Neighbouring heads, with the range of diagonals beyond which their weights are negligible."""
+    everything = [(slice(None), [0, values.shape[-1]])]
+    ends = seen(torch.stack((query_positions[[0, -1]], key_positions[[0, -1]])))
+    if ends is None or not ends[1][0] <= ends[0][0] <= ends[0][1] <= ends[1][1]:
+        return everything  # not every query has a key at its own position
+    own = values[:, len(query_positions) - 1 + ends[0][0] - ends[1][0], None]
+    near = (values >= own - budget[:, None]) | values.isnan()
+    ends = near.byte().argmax(-1), values.shape[-1] - near.flip(-1).byte().argmax(-1)
+    ranges = seen(torch.stack(ends, dim=-1))
+    if ranges is None:
+        return everything
+    alike = groupby(range(len(ranges)), key=ranges.__getitem__)
+    runs = ((near, list(heads)) for near, heads in alike)
+    return [(slice(heads[0], heads[-1] + 1), near) for near, heads in runs]
+
+
+def _attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    values: Tensor,
+    low: int,
+    high: int,
+    block_size: int,
+    scale: float,
+) -> Tensor:
+    """Block by block of queries, the keys on the diagonals low ... high - 1."""
+    num_queries, num_keys = q.shape[-2], k.shape[-2]
     outputs = []
     for start in range(0, num_queries, block_size):
         stop = min(start + block_size, num_queries)
-        visible = num_keys if ahead is None else min(num_keys, ahead + stop)
-        window = values[..., num_queries - stop : num_queries - start + visible - 1]
-        rows = window.unfold(-1, visible, 1)  # [h, stop - start, visible], last query first
+        first = max(0, low + start - num_queries + 1)
+        after = min(num_keys, high + stop - num_queries)
+        window = values[:, num_queries - stop + first : num_queries - 1 - start + after]
+        rows = window.unfold(-1, after - first, 1)  # [h, queries, keys], last query first
         block = F.scaled_dot_product_attention(
             q[..., start:stop, :].flip(-2),
-            k[..., :visible, :],
-            v[..., :visible, :],
+            k[..., first:after, :],
+            v[..., first:after, :],
             attn_mask=rows.expand(*q.shape[:-3], *rows.shape),
             scale=scale,
         )

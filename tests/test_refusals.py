@@ -380,6 +380,10 @@ ATTENTION_ROWS = [
     blockwise("query_positions must not start before key 1, got 0", columns=P + 1),
     blockwise("bias must return shape (2, 5), got (3, 5)", bias=lambda r: r.expand(3, -1) / 1),
     blockwise("bias must return shape (2, 5), got (5,)", bias=lambda r: r / 1, causal=False),
+    *(
+        blockwise(f"negligible must be between 0 and 1, got {x}", negligible=x)
+        for x in (0.0, 1.0, -0.5, NAN)
+    ),
     *counts(
         "block_size",
         relative_attention,

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 from torch.func import functional_call
+from torch.nn import functional as F
 
 from posenc import (
     ShawRelative,
@@ -409,6 +410,70 @@ def test_gradients_of_relative_attention_reach_inputs_and_bias(span, causal, blo
     ours, expected = (torch.autograd.grad(o, (*x, table.weight), upstream) for o in outputs)
     for gradient, truth in zip(ours, expected, strict=True):
         close(gradient, truth, atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("negligible", [None, 2.0**-25])
+@pytest.mark.parametrize(("q", "k", "start"), [(300, 300, 0), (40, 300, 260), (1, 300, 299)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_beyond_the_horizon_is_nothing_that_could_be_seen(causal, negligible, q, k, start, dtype):
+    x = [t.to(dtype) for t in qkv(q, k, 8, 5, lead=(2, 4))]
+    bias = partial(alibi_bias, torch.tensor([8.0, 1.0, 1.0, 0.01]))
+    positions = run(start, q), run(0, k)
+    wide = [t.double() for t in x]
+    expected = materialised(*wide, bias, *positions, causal)
+    rounding = 2e-6 if dtype == torch.float32 else 1e-14
+    if negligible and dtype == torch.float64:
+        rounding = k * negligible
+    for block_size in (7, 256):
+        output = relative_attention(
+            *x, bias, *positions, causal=causal, negligible=negligible, block_size=block_size
+        )
+        close(output, expected, atol=rounding)
+
+
+@pytest.mark.parametrize("slope", [0.5, 8.0])
+@pytest.mark.parametrize("negligible", [None, 1e-3])
+def test_the_horizon_is_that_of_the_theorem(slope, negligible, monkeypatch):
+    q, k, v = qkv(200, 200, 4, 4, lead=(1,))
+    looked_at, p = [], run(0, 200)
+    monkeypatch.setattr(
+        F,
+        "scaled_dot_product_attention",
+        lambda q, k, v, **_: looked_at.append(k.shape[-2]) or v[..., :1, :],
+    )
+    relative_attention(
+        *(q, k, v, partial(alibi_bias, torch.tensor([slope])), p, p),
+        **{"causal": True, "negligible": negligible, "block_size": 1, "scale": 0.3},
+    )
+    spread = 2 * 0.3 * q.norm(dim=-1).max() * k.norm(dim=-1).max()
+    least = 2.0**-1022 if negligible is None else negligible
+    horizon = (math.log(1 / least) + spread.item()) / slope
+    assert looked_at == [min(i, math.floor(horizon)) + 1 for i in range(200)]
+
+
+def test_a_key_on_the_horizon_may_outweigh_the_own_one():
+    """The bound is reached: the own key scores -S, the far one S, and only its bias is lower."""
+    q, v = torch.ones(1, 40, 1), torch.arange(40.0).reshape(1, 40, 1)
+    k = -torch.ones(1, 40, 1)
+    k[0, 0] = 1
+    bias, p = partial(alibi_bias, torch.tensor([1.0])), run(0, 40)
+    options = {"causal": True, "scale": 15.0}
+    expected = materialised(q, k, v, bias, p, p, True, 15.0)
+    close(relative_attention(q, k, v, bias, p, p, negligible=0.1, **options), expected, atol=9e-3)
+    assert expected[0, 25] < 5  # query 25 looks at key 0, far away
+
+
+@pytest.mark.parametrize("bias", [torch.nan, -torch.inf])
+@pytest.mark.parametrize("place", [3, 4])
+def test_a_bias_that_is_no_number_hides_no_key(bias, place):
+    x, p = qkv(5, 5, 4, 4, lead=(2,)), run(0, 5)
+    values = torch.zeros(2, 9)
+    values[0, place] = bias
+    output = relative_attention(*x, lambda relative: values, p, p, causal=False)
+    whole = toeplitz(values, 5).double()
+    weights = (x[0] @ x[1].mT / 2 + whole).softmax(-1)
+    torch.testing.assert_close(output, weights @ x[2], equal_nan=True)
 
 
 def test_tokens_decoded_one_by_one_see_what_they_saw_together():
