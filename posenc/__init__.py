@@ -41,12 +41,15 @@ __all__ = [
     "axial_angles",
     "axial_frequencies",
     "causal_mask",
+    "compare",
     "diagonals",
     "dynamic_ntk_scaling",
+    "identify",
     "inverse_frequencies",
     "linear_scaling",
     "llama3_scaling",
     "longrope_scaling",
+    "models",
     "mrope_axes",
     "ntk_scaling",
     "parts_scaling",
@@ -67,3 +70,12 @@ __all__ = [
     "yarn_gain",
     "yarn_scaling",
 ]
+
+
+def __getattr__(name: str):
+    """Load what checks models when it is first asked for: most readers never need it."""
+    if name in ("compare", "identify", "models"):
+        from posenc import verify
+
+        return getattr(verify, name)
+    raise AttributeError(f"module 'posenc' has no attribute {name!r}")

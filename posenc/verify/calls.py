@@ -1,0 +1,363 @@
+"""How somebody else's rotation wants to be called: tried out, with two heads and five rows."""
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+POSITIONS = (
+    "positions",
+    "position_ids",
+    "pos_ids",
+    "positions_ids",
+    "token_positions",
+    "input_pos",
+    "pos",
+    "position",
+    "p",
+    "seq_pos",
+)
+STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
+WIDTHS = (64, 128, 32, 96, 80, 256, 16, 8)
+LAYOUTS = ("b h n d", "b n h d", "b n d", "n h d", "h n d", "n d")
+_ELEMENTS = 2**24  # how many to hand over at a time, for functions that count rows themselves
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A rotation that is called as `turn(x, positions)`, x [m, n, d], whatever it was before.
+
+    Args:
+        call: the function of x and positions.
+        head_dim: the channels it takes.
+        convention: how the original is called, in words.
+        explicit: whether it takes positions, or counts rows itself.
+        tables: the form of its cos and sin, if that is all it gives, "" otherwise.
+        keys: the same for its second result, if it takes and gives queries and keys.
+    """
+
+    call: Callable[[Tensor, Tensor], Tensor]
+    head_dim: int
+    convention: str
+    explicit: bool
+    tables: str = ""
+    keys: "Turn | None" = None
+
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Turn x; without gradients or warnings."""
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.call(x, positions)
+
+
+class NotARotation(ValueError):
+    """It cannot be called as a rotation; the message says what was tried."""
+
+
+def as_turn(
+    thing: object,
+    *,
+    apply: Callable | None = None,
+    dim: int | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> Turn:
+    """Find out how a rotation is called.
+
+    Args:
+        thing: a callable; a module of transformers that gives cos and sin; a pair of tables
+            (cos, sin), each [n, d] or [n, d/2]; a complex table [n, d/2].
+        apply: for what only gives cos and sin: the function (q, k, cos, sin) or (x, cos, sin).
+        dim: channels of a head; otherwise some usual widths are tried.
+        dtype: of the vectors handed over.
+
+    Returns:
+        The rotation in one form.
+
+    Raises:
+        NotARotation: if no way of calling it works.
+    """
+    if isinstance(thing, Turn):
+        return thing
+    if isinstance(thing, Tensor) and thing.is_complex():
+        thing = (thing.real, thing.imag)
+    if isinstance(thing, tuple | list) and len(thing) == 2:
+        return _from_tables(*thing, apply=apply)
+    if not callable(thing):
+        raise NotARotation(
+            f"a rotation is a function, a module or a pair (cos, sin), got {type(thing).__name__}"
+        )
+    known = dim or getattr(thing, "head_dim", None)  # of posenc.verify's own Rope, for one
+    tried: list[str] = []
+    for width in [known] if isinstance(known, int) else WIDTHS:
+        for way in _ways(thing, apply):
+            turn = _try(way, width, dtype, tried, fixed=isinstance(known, int))
+            if turn is not None:
+                return turn
+    raise NotARotation(
+        "no way of calling it works; wrap it as `lambda x, positions: ...` with x [b, h, n, d] "
+        "and positions [n]. Tried:\n  " + "\n  ".join(dict.fromkeys(tried[-8:]))
+    )
+
+
+@dataclass(frozen=True)
+class _Way:
+    """One way to call it: of x in its layout and positions; explicit or not; in words."""
+
+    call: Callable[[Tensor, Tensor], object]
+    layout: str
+    explicit: bool
+    words: str
+    apply: Callable | None = None
+    consecutive: bool = False
+    which: int = 0  # of several results
+
+
+def _ways(thing: Callable, apply: Callable | None):
+    """All conventions worth a try, the likeliest first."""
+    names, required = _parameters(thing)
+    twice = len(names) > 1 and names[1] in ("k", "key", "xk", "keys", "key_states")
+    given = (lambda x: (x, x)) if twice else (lambda x: (x,))
+    head = "q, k" if twice else "x"
+    spot = next((name for name in names if name in POSITIONS), None)
+    start = next((name for name in names if name in STARTS), None)
+    blind = spot is None and start is None and len(required) == 1 + twice
+    for layout in LAYOUTS:
+        if spot or not blind:
+            for rows in ("[n]", "[1, n]", "[b, n]"):
+                form = _position_form(rows)
+                if spot and names.index(spot) > 0:
+                    yield _Way(
+                        lambda x, p, form=form: thing(*given(x), **{spot: form(x, p)}),
+                        layout,
+                        True,
+                        f"f({head}, {spot}={rows})",
+                        apply,
+                    )
+                elif not spot and not start and len(required) >= 2 + twice:
+                    yield _Way(
+                        lambda x, p, form=form: thing(*given(x), form(x, p)),
+                        layout,
+                        True,
+                        f"f({head}, {rows})",
+                        apply,
+                    )
+        if start:
+            yield _Way(
+                lambda x, p: thing(*given(x), **{start: int(p[0])}),
+                layout,
+                True,
+                f"f({head}, {start}=int)",
+                apply,
+                consecutive=True,
+            )
+        if len(required) <= 1 + twice:
+            yield _Way(lambda x, p: thing(*given(x)), layout, False, f"f({head})", apply)
+    yield _Way(lambda x, p: thing(p), "tables", True, "f([n])", apply)
+
+
+def _parameters(thing: Callable) -> tuple[list[str], list[str]]:
+    try:
+        parameters = inspect.signature(
+            thing.forward if isinstance(thing, nn.Module) else thing
+        ).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return ["x", "positions"], ["x", "positions"]
+    usual = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    only = [p for p in parameters if p.kind == p.KEYWORD_ONLY and p.name in POSITIONS + STARTS]
+    return [p.name for p in usual + only], [p.name for p in usual if p.default is p.empty]
+
+
+def _position_form(rows: str) -> Callable[[Tensor, Tensor], Tensor]:
+    if rows == "[n]":
+        return lambda x, p: p
+    return lambda x, p: p.expand(len(x) if rows == "[b, n]" and x.ndim > 2 else 1, -1)
+
+
+def _try(
+    way: _Way, width: int, dtype: torch.dtype, tried: list[str], *, fixed: bool
+) -> Turn | None:
+    """Call it that way with five rows and two equal heads; the heads must come out equal."""
+    x = torch.randn(3, 5, width, generator=torch.Generator().manual_seed(0)).to(dtype)
+    spots = (
+        torch.arange(5) if way.consecutive or not way.explicit else torch.tensor([0, 3, 1, 4, 9])
+    )
+    words = f"{way.words}, x as [{', '.join(way.layout.split())}]"
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = way.call(_laid_out(x, way.layout), spots)
+            tables = _tables_of(result, 5)
+            if tables is not None:
+                return _tabled(way, width if fixed else None, words, tables)
+            _read(result, x, way)
+            several = isinstance(result, tuple | list) and len(result) > 1
+    except Exception as error:  # whatever somebody else's code does with a wrong call
+        tried.append(f"{words}: {said(error)}")
+        return None
+    keys = (
+        _turn(replace(way, which=1), width, words)
+        if several and way.words.startswith("f(q")
+        else None
+    )
+    return replace(_turn(way, width, words), keys=keys)
+
+
+def _turn(way: _Way, width: int, words: str) -> Turn:
+    if way.consecutive:
+        return Turn(lambda x, p: _one_by_one(way, x, p), width, words, True)
+    if way.explicit:
+        return Turn(lambda x, p: _all(way, x, p), width, words, True)
+    return Turn(lambda x, p: _counted(way, x, p), width, words, False)
+
+
+def said(error: Exception) -> str:
+    """An error in one short line."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:90]}"
+
+
+def _laid_out(x: Tensor, layout: str) -> Tensor:
+    """[m, n, d] in a layout, with two heads where it has heads; one vector set without a batch."""
+    match layout:
+        case "b h n d":
+            return x[:, None].repeat(1, 2, 1, 1)
+        case "b n h d":
+            return x[:, :, None].repeat(1, 1, 2, 1)
+        case "b n d" | "tables":
+            return x
+        case "n h d":
+            return x[0][:, None].repeat(1, 2, 1)
+        case "h n d":
+            return x[0][None].repeat(2, 1, 1)
+        case _:
+            return x[0]
+
+
+def _read(result: object, x: Tensor, way: _Way) -> Tensor:
+    """What came back, as [m, n, d]."""
+    layout = way.layout
+    if isinstance(result, tuple | list):
+        result = result[way.which]
+    wanted = _laid_out(x, layout)
+    if not isinstance(result, Tensor) or result.shape != wanted.shape:
+        shape = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+        raise NotARotation(f"it gives {shape} for {tuple(wanted.shape)}")
+    if not result.isfinite().all():
+        raise NotARotation("it gives numbers that are not finite")
+    heads = {"b h n d": 1, "b n h d": 2, "n h d": 1, "h n d": 0}.get(layout)
+    if heads is not None:
+        one, two = result.unbind(heads)
+        if not torch.equal(one, two):
+            raise NotARotation("equal heads come out different: these are not its axes")
+        result = one
+    return result if layout.startswith("b") else result[None]
+
+
+def _all(way: _Way, x: Tensor, positions: Tensor) -> Tensor:
+    if way.layout.startswith("b"):
+        return _read(way.call(_laid_out(x, way.layout), positions), x, way)
+    rows = [row[None] for row in x]
+    return torch.cat([_read(way.call(_laid_out(r, way.layout), positions), r, way) for r in rows])
+
+
+def _one_by_one(way: _Way, x: Tensor, positions: Tensor) -> Tensor:
+    """For a function that takes the first position only: one row a call."""
+    rows = [_all(way, x[:, i : i + 1], positions[i : i + 1]) for i in range(len(positions))]
+    return torch.cat(rows, dim=1)
+
+
+def _counted(way: _Way, x: Tensor, positions: Tensor) -> Tensor:
+    """For a function that counts rows from 0: put each vector into its row, among zeros."""
+    if (positions < 0).any():
+        raise NotARotation("it counts its rows, so no position is negative")
+    length = int(positions.max()) + 1
+    step = max(1, _ELEMENTS // (length * x.shape[-1]))
+    parts = []
+    for part in x.split(step):
+        whole = part.new_zeros(len(part), length, part.shape[-1])
+        whole[:, positions] = part
+        parts.append(_all(way, whole, torch.arange(length))[:, positions])
+    return torch.cat(parts)
+
+
+def _tables_of(result: object, n: int) -> tuple[Tensor, Tensor] | None:
+    """Cos and sin, if that is what came back: two tables of n rows, or angles, or phasors."""
+    if isinstance(result, Tensor) and result.is_complex() and n in result.shape:
+        return result.real, result.imag
+    if not (isinstance(result, tuple | list) and len(result) == 2):
+        return None
+    one, two = result
+    if isinstance(one, Tensor) and isinstance(two, int | float) and one.shape[-2:-1] == (n,):
+        return one.cos() * two, one.sin() * two  # x-transformers: angles and a scale
+    if not all(isinstance(t, Tensor) and t.ndim >= 2 for t in (one, two)):
+        return None
+    if one.shape != two.shape or one.shape[-2] != n or one.numel() != n * one.shape[-1]:
+        return None
+    return one, two
+
+
+def _tabled(way: _Way, width: int | None, words: str, sample) -> Turn:
+    columns = sample[0].shape[-1]
+    form = _form(*(t.reshape(-1, columns) for t in sample))
+
+    def call(x: Tensor, positions: Tensor) -> Tensor:
+        cos, sin = _tables_of(way.call(x[:1, None], positions), len(positions))
+        return _applied(x, cos, sin, way.apply, form)
+
+    dim = columns if form != "one column a pair" else 2 * columns
+    dim = width if way.apply and width else dim  # a head may be wider than what turns
+    return Turn(call, dim, f"{words}, giving cos and sin", True, "" if way.apply else form)
+
+
+def _from_tables(cos: Tensor, sin: Tensor, *, apply: Callable | None) -> Turn:
+    cos, sin = (t.squeeze() for t in (cos, sin))
+    if cos.ndim != 2 or cos.shape != sin.shape:
+        raise NotARotation(
+            f"cos and sin must be tables of one shape [n, columns], got {tuple(cos.shape)} "
+            f"and {tuple(sin.shape)}"
+        )
+    form = _form(cos, sin)
+    dim = cos.shape[-1] * (2 if form == "one column a pair" else 1)
+
+    def call(x: Tensor, positions: Tensor) -> Tensor:
+        if positions.max() >= len(cos):
+            raise IndexError(f"the tables have {len(cos)} rows")
+        return _applied(x, cos[positions], sin[positions], apply, form)
+
+    return Turn(call, dim, "tables cos and sin", True, "" if apply else form)
+
+
+def _form(cos: Tensor, sin: Tensor) -> str:
+    """How a table repeats its columns: that tells for which pairing it was made."""
+    columns = cos.shape[-1]
+    if columns % 2 == 0 and columns > 2:
+        if all(torch.equal(*t.chunk(2, -1)) for t in (cos, sin)):
+            return "half"
+        if all(torch.equal(t[:, 0::2], t[:, 1::2]) for t in (cos, sin)):
+            return "interleaved"
+    return "one column a pair"
+
+
+def _applied(x: Tensor, cos: Tensor, sin: Tensor, apply: Callable | None, form: str) -> Tensor:
+    """Rotate by tables: with the given function, or else in the way the tables are made for."""
+    if apply is not None:
+        names, _ = _parameters(apply)
+        tables = [t.reshape(-1, t.shape[-1]).to(x.dtype) for t in (cos, sin)]
+        inputs = [x[:, None]] * (2 if names[1:2] and names[1] in ("k", "key", "xk") else 1)
+        try:
+            result = apply(*inputs, *(t[None] for t in tables))
+        except Exception:
+            result = apply(*inputs, *tables)
+        result = result[0] if isinstance(result, tuple | list) else result
+        return result.reshape(x.shape)
+    cos, sin = (t.reshape(-1, t.shape[-1]).to(x.dtype) for t in (cos, sin))
+    if form == "interleaved":
+        cos, sin = cos[:, 0::2], sin[:, 0::2]
+        a, b = x[..., 0::2], x[..., 1::2]
+        return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
+    if form == "half":
+        cos, sin = cos.chunk(2, -1)[0], sin.chunk(2, -1)[0]
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)

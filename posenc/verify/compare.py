@@ -1,0 +1,270 @@
+"""Do two implementations agree, up to rounding? And if not, which known mistake is it?"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from posenc.verify.calls import NotARotation, as_turn, said
+from posenc.verify.identify import KINDS, identify
+from posenc.verify.measure import FAR, NEAR
+from posenc.verify.mistakes import Mistake, recognise, rotation_mistakes
+from posenc.verify.rope import Rope
+
+ANGLE = 2.0**-22
+"""Error of a float32 angle, per radian: half a unit in the last place (2^-24 of the value) each for
+the frequency and for the product, and one more unit for the power that made the frequency. The
+fastest pair turns one radian per position, so this is also the error per position. Seen in
+transformers: 3e-8 to 6e-8 per position; one position off is 1."""
+
+RESULT = {
+    torch.float64: 2.0**-22,
+    torch.float32: 2.0**-22,
+    torch.float16: 2.0**-9,
+    torch.bfloat16: 2.0**-6,
+}
+"""Error of a result at position 0, relative to the largest entry: a few roundings of its dtype."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What `compare` found; printing it shows everything.
+
+    Args:
+        agrees: whether no difference exceeds its tolerance.
+        positions: where both were tried.
+        differences: the largest at each, relative to the largest entry of the vectors.
+        tolerances: what rounding explains at each.
+        begins: the first position that differs by more, None if none does.
+        scores_agree: whether q.k agrees nevertheless, as when channels are only reordered.
+        mistake: the known mistake that yours looks like, "" if none.
+        hint: what was done, and where to look.
+        notes: what was noticed besides.
+    """
+
+    agrees: bool
+    positions: tuple[int, ...] = ()
+    differences: tuple[float, ...] = ()
+    tolerances: tuple[float, ...] = ()
+    begins: int | None = None
+    scores_agree: bool | None = None
+    mistake: str = ""
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = ["agree" if self.agrees else "differ"]
+        rows = list(zip(self.positions, self.differences, self.tolerances, strict=True))
+        shown = [row for row in rows if row[0] in (0, 1, 7, 127, 1009, 8000, 100_003, self.begins)]
+        if shown:
+            lines.append("  position   difference   rounding explains")
+        lines += [
+            f"  {p:>8}   {d:>10.2g}   {t:>10.2g}{'   <- more' if d > t else ''}"
+            for p, d, t in shown
+        ]
+        if self.begins is not None:
+            lines.append(f"  begins to differ at position {self.begins}")
+        if self.scores_agree and not self.agrees:
+            lines.append("  scores q.k agree: only the order of channels differs")
+        if self.mistake:
+            lines.append(f"  looks like: {self.mistake}\n    {self.hint}")
+        elif not self.agrees and not self.scores_agree:
+            lines.append("  looks like no mistake that is known here; identify() shows both apart")
+        return "\n".join(lines + [f"  {note}" for note in self.notes])
+
+    __repr__ = __str__
+
+    def as_dict(self) -> dict[str, object]:
+        """Everything as JSON can hold it."""
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in self.__dict__.items()}
+
+
+def compare(
+    yours: object,
+    reference: object,
+    *,
+    kind: str | None = None,
+    apply: Callable | None = None,
+    dim: int | None = None,
+    dtype: torch.dtype = torch.float32,
+    tolerance: float = 1.0,
+) -> Agreement:
+    """Hold an implementation against another one, or against a description.
+
+    Rotations are tried at positions from 0 to 100 003, out of order and with gaps, as far as
+    both go. A difference counts if rounding does not explain it: at position p, float32 angles
+    explain 2^-22 (1 + p) of the largest entry, about 2.4e-7 per position.
+
+    Args:
+        yours: what `identify` takes.
+        reference: likewise; or a `Rope`, as `identify(...).rope` and `models(...)` give them.
+        kind: as in `identify`; biases, buckets and tables are compared entry by entry.
+        apply: as in `identify`, for both.
+        dim: as in `identify`.
+        dtype: of the vectors handed over.
+        tolerance: multiplies what rounding explains.
+
+    Returns:
+        The verdict, with the position where it begins and the known mistake it looks like.
+
+    Raises:
+        ValueError: if kind is unknown, the two take heads of different widths, tensors have
+            different shapes, or one cannot be called.
+
+    Example:
+        >>> from posenc import angles, inverse_frequencies, rotate
+        >>> def rope(pairing):
+        ...     w = inverse_frequencies(64)
+        ...     return lambda x, positions: rotate(x, angles(positions, w), pairing=pairing)
+        >>> found = compare(rope("interleaved"), rope("half"))
+        >>> found.agrees, found.begins, found.mistake
+        (False, 1, 'pairing exchanged')
+    """
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
+    tensors = all(isinstance(t, Tensor) and not t.is_complex() for t in (yours, reference))
+    if kind == "buckets" and callable(yours) and callable(reference):
+        relative = torch.arange(-2000, 2001)
+        yours, reference, tensors = yours(relative)[None], reference(relative)[None], True
+    if tensors:
+        return _compare_tensors(yours, reference, kind, tolerance)
+    if kind not in (None, "rotation"):
+        raise ValueError(f"a {kind} is compared as a tensor, got {type(yours).__name__}")
+    return _compare_rotations(yours, reference, apply, dim, dtype, tolerance)
+
+
+def _compare_rotations(yours, reference, apply, dim, dtype, tolerance) -> Agreement:
+    theirs = as_turn(reference, apply=apply, dim=dim, dtype=dtype)
+    wanted = f"yours must take heads of {theirs.head_dim} channels, as the reference does"
+    try:
+        mine = as_turn(yours, apply=apply, dim=dim or theirs.head_dim, dtype=dtype)
+    except NotARotation as error:
+        raise NotARotation(f"{wanted}: {error}") from None
+    if mine.head_dim != theirs.head_dim:
+        raise ValueError(f"{wanted}, got {mine.head_dim}")
+    x = torch.randn(3, 1, theirs.head_dim, generator=torch.Generator().manual_seed(1)).to(dtype)
+    positions, results, notes = _both(mine, theirs, x)
+    left, right = (result.double() for result in results)
+    if mine.keys is not None and mine.explicit:
+        wide = x.expand(-1, len(positions), -1).contiguous()
+        if not torch.allclose(mine.keys(wide, positions).double(), left, atol=1e-4):
+            notes.append("only queries were compared: keys come out otherwise")
+    scale = x.abs().max().item()
+    differences = (left - right).abs().amax(dim=(0, 2)) / scale
+    tolerances = tolerance * (RESULT[dtype] + ANGLE * positions)
+    rising = positions.argsort()
+    wrong = positions[differences > tolerances]
+    agrees = not len(wrong)
+    allowed = (scale * tolerances)[:, None]
+    known = scores = None
+    if not agrees:
+        scores = _scores_agree(left, right, positions, scale)
+        rope = reference if isinstance(reference, Rope) else _rope_of(theirs, dtype)
+        known = _known(rope, x.expand(-1, len(positions), -1), positions, left, right, allowed)
+    return Agreement(
+        agrees,
+        tuple(positions[rising].tolist()),
+        tuple(differences[rising].tolist()),
+        tuple(tolerances[rising].tolist()),
+        None if agrees else int(wrong.min()),
+        scores,
+        known.name if known else "",
+        known.hint if known else "",
+        tuple(notes),
+    )
+
+
+def _both(mine, theirs, x: Tensor) -> tuple[Tensor, list[Tensor], list[str]]:
+    """Call both at the same positions, out of order, as far as both go."""
+    positions = [*NEAR, *FAR]
+    notes: list[str] = []
+    while True:
+        tried = torch.tensor(positions)
+        if mine.explicit:
+            tried = tried[torch.randperm(len(tried), generator=torch.Generator().manual_seed(2))]
+        else:
+            notes = notes or ["yours takes no positions: rows count as 0, 1, 2, ..."]
+        try:
+            wide = x.expand(-1, len(tried), -1).contiguous()
+            return tried, [turn(wide, tried) for turn in (mine, theirs)], notes
+        except Exception as error:
+            if positions[-1] <= NEAR[-1]:
+                raise
+            notes.append(f"one refuses position {positions.pop()}: {said(error)}")
+
+
+def _scores_agree(left: Tensor, right: Tensor, positions: Tensor, scale: float) -> bool:
+    """Whether near queries and keys give the same scores although they are different vectors."""
+    near = positions <= NEAR[-1]
+    left, right = left[:, near], right[:, near]
+    if (left - right).abs().max() < 1e-2 * scale:
+        return False
+    mine, theirs = (r[0] @ r[1].T for r in (left, right))
+    return bool((mine - theirs).abs().max() <= 1e-3 * theirs.abs().max())
+
+
+def _rope_of(turn, dtype: torch.dtype) -> Rope | None:
+    return identify(turn, dtype=dtype).rope
+
+
+def _known(
+    rope: Rope | None, x: Tensor, positions: Tensor, seen: Tensor, right: Tensor, allowed: Tensor
+) -> Mistake | None:
+    def close(one: Tensor, two: Tensor) -> bool:
+        return bool(((one - two.double()).abs() <= allowed).all())
+
+    if rope is None:
+        return None
+    mistakes = [
+        known
+        for known in rotation_mistakes(rope)
+        if not recognise([known], [(x, positions)], [right], close)  # none for this rotation
+    ]
+    return recognise(mistakes, [(x, positions)], [seen], close)
+
+
+def _compare_tensors(
+    yours: Tensor, reference: Tensor, kind: str | None, tolerance: float
+) -> Agreement:
+    if yours.shape != reference.shape:
+        raise ValueError(
+            f"yours must have the reference's shape {tuple(reference.shape)}, "
+            f"got {tuple(yours.shape)}"
+        )
+    left, right = yours.double(), reference.double()
+    shown = (right > -1e4) | (left > -1e4)
+    difference = torch.where(shown, (left - right).abs(), 0)
+    size = right[shown].abs().max().clamp(min=1e-30)
+    allowed = 0.0 if not reference.is_floating_point() else tolerance * 2.0**-20
+    relative = (difference / size).max().item()
+    agrees = relative <= allowed
+    mistake = hint = ""
+    if not agrees:
+        found, wanted = (identify(t, kind=kind) for t in (yours, reference))
+        fresh = [text for text in found.warnings if text not in wanted.warnings]
+        changed = [
+            f"{key}: {found.facts.get(key)}, not {value}"
+            for key, value in wanted.facts.items()
+            if found.facts.get(key) != value
+        ]
+        mistake, hint = (fresh or [""])[0], "; ".join(changed[:4])
+        softmax = _same_after_softmax(left, right, shown)
+        notes = (
+            ("softmax forgets the difference: rows differ by one number each",) if softmax else ()
+        )
+        return Agreement(
+            False,
+            notes=(f"largest difference {relative:.2g} of the largest entry", *notes),
+            mistake=mistake,
+            hint=hint,
+            scores_agree=softmax or None,
+        )
+    return Agreement(True, notes=(f"largest difference {relative:.2g} of the largest entry",))
+
+
+def _same_after_softmax(left: Tensor, right: Tensor, shown: Tensor) -> bool:
+    if left.ndim < 2 or left.shape[-1] < 2 or not shown.all():
+        return False
+    gap = left - right
+    return bool((gap - gap[..., :1]).abs().max() <= 1e-5 * (1 + right.abs().max()))

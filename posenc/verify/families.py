@@ -1,0 +1,195 @@
+"""What each model family does with its configuration: a table, and nothing that computes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Kinds = Callable[[dict, int], list[str]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a model type reads its config.json.
+
+    Args:
+        method: "rope", "learned", "t5", "alibi" or "sinusoidal".
+        theta: base of full-attention layers if the file gives none.
+        local_theta: base of sliding layers if the file gives none; None if they have the same.
+        pairing: of the channels.
+        share: part of the head that turns if the file gives none.
+        reads_share: whether a partial share in the file is heeded.
+        width: the key of the head's rotary width, if the family has one.
+        kinds: the kind of each layer, if the file does not list layer_types.
+        rotary_kinds: kinds of layers that turn; others have no positions. None: all.
+        listed: whether no_rope_layers (0: no positions) is heeded.
+        temperature: "llama4" or "ministral3", if queries grow with position.
+        local: the key of theta for sliding layers in older files.
+        global_: the key of theta for full layers in older files.
+        scales_local: whether an old rope_scaling changes sliding layers, too.
+        offset: what is added to positions before the learned table is read.
+        defaults: sizes that the family has when the file leaves them out.
+        note: a peculiarity, in words.
+    """
+
+    method: str = "rope"
+    theta: float = 10_000.0
+    local_theta: float | None = None
+    pairing: str = "half"
+    share: float = 1.0
+    reads_share: bool = False
+    width: str = ""
+    kinds: Kinds | None = None
+    rotary_kinds: tuple[str, ...] | None = None
+    listed: bool = False
+    temperature: str = ""
+    local: str = "rope_local_base_freq"
+    global_: str = "rope_theta"
+    scales_local: bool = False
+    offset: int = 0
+    defaults: tuple[tuple[str, object], ...] = ()
+    note: str = ""
+
+
+def every(period: int, *, first: bool = False) -> Kinds:
+    """One full layer in each period, at its end or its beginning; the others slide."""
+
+    def kinds(config: dict, layers: int) -> list[str]:
+        at = config.get("sliding_window_pattern") or config.get("global_attn_every_n_layers")
+        n = at if isinstance(at, int) else period
+        full = 0 if first else n - 1
+        return ["full_attention" if i % n == full else "sliding_attention" for i in range(layers)]
+
+    return kinds
+
+
+def _qwen(config: dict, layers: int) -> list[str]:
+    slides = config.get("use_sliding_window") and config.get("sliding_window") is not None
+    after = config.get("max_window_layers", 28)
+    return [
+        "sliding_attention" if slides and i >= after else "full_attention" for i in range(layers)
+    ]
+
+
+def _one_window(config: dict, layers: int) -> list[str]:
+    slides = config.get("sliding_window") is not None
+    return ["sliding_attention" if slides else "full_attention"] * layers
+
+
+def _llama4(config: dict, layers: int) -> list[str]:
+    return [
+        "chunked_attention" if turns else "full_attention" for turns in rotary_list(config, layers)
+    ]
+
+
+def _smollm3(config: dict, layers: int) -> list[str]:
+    slides = config.get("use_sliding_window") and config.get("sliding_window") is not None
+    return [
+        "sliding_attention" if slides and not turns else "full_attention"
+        for turns in rotary_list(config, layers)
+    ]
+
+
+def _gemma4(config: dict, layers: int) -> list[str]:
+    return [*every(6)(config, layers)[:-1], "full_attention"]
+
+
+def rotary_list(config: dict, layers: int) -> list[int]:
+    """no_rope_layers, where 0 means no positions; every fourth layer if it is left out."""
+    interval = config.get("no_rope_layer_interval", 4)
+    return config.get("no_rope_layers") or [int((i + 1) % interval != 0) for i in range(layers)]
+
+
+_QWEN = Family(kinds=_qwen)
+_QWEN_VL = Family(theta=1_000_000.0, kinds=_qwen)
+_LLAMA4 = Family(
+    theta=500_000.0, pairing="interleaved", kinds=_llama4, listed=True, temperature="llama4"
+)
+_SIZES_GPT = (("hidden_size", 768), ("num_attention_heads", 12), ("num_hidden_layers", 12))
+
+FAMILIES = {
+    "gpt2": Family("learned"),
+    "bert": Family("learned", defaults=_SIZES_GPT),
+    "roberta": Family("learned", offset=2, defaults=_SIZES_GPT),
+    "opt": Family("learned", offset=2),
+    "distilbert": Family("learned"),
+    "t5": Family("t5"),
+    "mt5": Family("t5"),
+    "umt5": Family("t5", note="each layer has its own table of buckets"),
+    "bloom": Family("alibi", note="one row m j a head, which softmax takes as -m (i - j)"),
+    "mpt": Family("alibi"),
+    "falcon": Family(note="with alibi: true the bias is divided by sqrt(head_dim)"),
+    "gptj": Family(pairing="interleaved", width="rotary_dim"),
+    "codegen": Family(pairing="interleaved", width="rotary_dim"),
+    "roformer": Family(pairing="interleaved"),
+    "gpt_neox": Family(share=0.25, reads_share=True),
+    "phi": Family(share=0.5, reads_share=True),
+    "phi3": Family(reads_share=True, kinds=_one_window),
+    "stablelm": Family(share=0.25, reads_share=True),
+    "persimmon": Family(share=0.5, reads_share=True),
+    "nemotron": Family(share=0.5, reads_share=True),
+    "glm": Family(pairing="interleaved", share=0.5, reads_share=True),
+    "glm4": Family(pairing="interleaved", share=0.5, reads_share=True),
+    "llama": Family(),
+    "llama4": _LLAMA4,
+    "llama4_text": _LLAMA4,
+    "mistral": Family(kinds=_one_window),
+    "mixtral": Family(theta=1_000_000.0, kinds=_one_window),
+    "ministral": Family(kinds=_one_window),
+    "ministral3": Family(theta=1_000_000.0, kinds=_one_window, temperature="ministral3"),
+    "qwen2": _QWEN,
+    "qwen2_moe": _QWEN,
+    "qwen3": Family(kinds=_qwen, defaults=(("head_dim", 128),)),
+    "qwen3_moe": _QWEN,
+    "qwen2_vl": _QWEN_VL,
+    "qwen2_vl_text": _QWEN_VL,
+    "qwen2_5_vl": _QWEN_VL,
+    "qwen2_5_vl_text": _QWEN_VL,
+    "qwen3_vl": Family(theta=500_000.0, defaults=(("head_dim", 128),)),
+    "qwen3_vl_text": Family(theta=500_000.0, defaults=(("head_dim", 128),)),
+    "gemma": Family(defaults=(("head_dim", 256),)),
+    "gemma2": Family(kinds=every(2), defaults=(("head_dim", 256), ("sliding_window", 4096))),
+    "gemma3": Family(
+        theta=1_000_000.0,
+        local_theta=10_000.0,
+        kinds=every(6),
+        defaults=(("head_dim", 256), ("sliding_window", 4096)),
+    ),
+    "gemma3_text": Family(
+        theta=1_000_000.0,
+        local_theta=10_000.0,
+        kinds=every(6),
+        defaults=(("head_dim", 256), ("sliding_window", 4096)),
+    ),
+    "gemma4": Family(
+        theta=1_000_000.0,
+        local_theta=10_000.0,
+        kinds=_gemma4,
+        defaults=(("head_dim", 256), ("sliding_window", 512), ("global_head_dim", 512)),
+    ),
+    "gemma4_text": Family(
+        theta=1_000_000.0,
+        local_theta=10_000.0,
+        kinds=_gemma4,
+        defaults=(("head_dim", 256), ("sliding_window", 512), ("global_head_dim", 512)),
+    ),
+    "deepseek_v3": Family(pairing="interleaved in, half out", width="qk_rope_head_dim"),
+    "gpt_oss": Family(
+        theta=150_000.0,
+        kinds=every(2),
+        defaults=(("head_dim", 64), ("sliding_window", 128)),
+    ),
+    "smollm3": Family(theta=2_000_000.0, kinds=_smollm3, listed=True),
+    "cohere": Family(theta=500_000.0, pairing="interleaved"),
+    "cohere2": Family(pairing="interleaved", kinds=every(4), rotary_kinds=("sliding_attention",)),
+    "modernbert": Family(
+        theta=160_000.0,
+        local_theta=10_000.0,
+        kinds=every(3, first=True),
+        local="local_rope_theta",
+        global_="global_rope_theta",
+        scales_local=True,
+        defaults=(("local_attention", 128),),
+    ),
+    "olmo2": Family(),
+    "granite": Family(),
+    "starcoder2": Family(kinds=_one_window),
+}

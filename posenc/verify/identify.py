@@ -1,0 +1,408 @@
+"""What is this? Probe a rotation, a bias, buckets or a table, and say what it does."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from posenc.verify.calls import Turn, as_turn
+from posenc.verify.measure import Measured, frequencies, measure, wrap
+from posenc.verify.names import Named, gain_name, name
+from posenc.verify.rope import Rope
+from posenc.verify.tables import identify_bias, identify_buckets, identify_table
+
+KINDS = ("rotation", "bias", "buckets", "table")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What `identify` found; printing it shows everything.
+
+    Args:
+        kind: "rotation", "bias", "buckets" or "table"; "nothing known" if it is none of these.
+        facts: what it does, by name, in words.
+        data: the same as numbers, lists and words, for JSON.
+        warnings: what looks like a mistake.
+        unknown: what cannot be told from outside.
+        rope: the rotation that behaves like it, to be called or compared; None for other kinds.
+    """
+
+    kind: str
+    facts: dict[str, str]
+    data: dict[str, object]
+    warnings: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    rope: Rope | None = None
+
+    def __str__(self) -> str:
+        width = max((len(key) for key in self.facts), default=0)
+        lines = [f"{self.kind}"]
+        lines += [f"  {key:<{width}}  {value}" for key, value in self.facts.items()]
+        lines += [f"  looks wrong: {text}" for text in self.warnings]
+        lines += [f"  cannot tell: {text}" for text in self.unknown]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def as_dict(self) -> dict[str, object]:
+        """Everything as JSON can hold it."""
+        return {
+            "kind": self.kind,
+            **self.data,
+            "warnings": list(self.warnings),
+            "unknown": list(self.unknown),
+        }
+
+
+def identify(
+    thing: object,
+    *,
+    kind: str | None = None,
+    apply: Callable | None = None,
+    dim: int | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> Identity:
+    """Say what somebody's positional code does, by probing it.
+
+    A rotation gets unit vectors at positions from 0 to 100 003; the answer names pairing,
+    direction, width, frequencies with base and scaling, gain, offset and precision, and says
+    whether it heeds the positions it is given and whether angles depend on the length.
+
+    Args:
+        thing: a rotation: any function of queries, in [b, h, n, d], [b, n, h, d] or fewer axes,
+            with positions or without; a rotary module of transformers; a pair (cos, sin); a
+            complex table. Or a tensor: a bias [h, q, k], scores' units; buckets [q, k], integers;
+            a table of encodings [n, dim]. Or, with kind="buckets", a function of relative
+            positions (key - query).
+        kind: "rotation", "bias", "buckets" or "table", if it cannot be seen from the thing.
+        apply: the function that applies cos and sin, (q, k, cos, sin) or (x, cos, sin), for a
+            module or tables that give only these.
+        dim: channels of a head, if the function takes one width only that is not a usual one.
+        dtype: of the vectors handed over.
+
+    Returns:
+        What was found, as text when printed, as data with `as_dict()`.
+
+    Raises:
+        ValueError: if kind is unknown, or no way of calling the thing works.
+
+    Example:
+        >>> from posenc import angles, inverse_frequencies, rotate
+        >>> def mine(x, positions):
+        ...     return rotate(x, angles(positions, inverse_frequencies(64)), pairing="half")
+        >>> print(identify(mine).facts["pairing"])
+        half: channel i turns with channel i + 32
+    """
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
+    kind = kind or _kind(thing)
+    if kind == "rotation":
+        return _rotation(as_turn(thing, apply=apply, dim=dim, dtype=dtype), dtype)
+    function = {"bias": identify_bias, "buckets": identify_buckets, "table": identify_table}[kind]
+    return Identity(kind, *function(thing))
+
+
+def _kind(thing: object) -> str:
+    if not isinstance(thing, Tensor) or thing.is_complex():
+        return "rotation"
+    if not thing.is_floating_point():
+        return "buckets"
+    return "table" if thing.ndim == 2 else "bias"
+
+
+def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
+    seen = measure(turn, dtype=dtype)
+    if isinstance(seen, str):
+        facts = {"called as": turn.convention, "rotation": f"no: {seen}"}
+        return Identity("nothing known", facts, {"rotation": False, "reason": seen}, (seen,))
+    rope, more = describe(seen, turn.head_dim)
+    facts = {"called as": turn.convention, **more.facts}
+    unknown = [*more.unknown]
+    if turn.keys is not None:
+        more.warnings += _keys(turn)
+    if turn.tables:
+        unknown.append(_TABLES[turn.tables])
+    if not turn.explicit and not seen.ignores:
+        unknown.append("what happens at other positions than 0, 1, 2, ...: it takes none")
+    return Identity("rotation", facts, more.data, tuple(more.warnings), tuple(unknown), rope)
+
+
+def _keys(turn: Turn) -> list[str]:
+    """Whether keys come out as queries do."""
+    x = torch.randn(2, 4, turn.head_dim, generator=torch.Generator().manual_seed(3))
+    positions = torch.tensor([0, 1, 5, 9]) if turn.explicit else torch.arange(4)
+    queries, keys = turn(x, positions), turn.keys(x, positions)
+    if torch.allclose(queries, keys, atol=1e-4):
+        return []
+    if torch.equal(keys, x):
+        return ["keys are not rotated at all, only queries"]
+    return ["keys are rotated otherwise than queries: scores do not depend on the offset alone"]
+
+
+_TABLES = {
+    "half": "the pairing in the model: the tables are laid out for halves, give `apply` to see",
+    "interleaved": "the pairing in the model: the tables are laid out for neighbours, give `apply`",
+    "one column a pair": "the pairing: tables with one column a pair fit any, give `apply` to see",
+}
+
+
+@dataclass
+class _Report:
+    """Facts, data, warnings and unknowns as they are gathered."""
+
+    facts: dict
+    data: dict
+    warnings: list
+    unknown: list
+
+
+def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
+    """Turn what was measured into a description of it."""
+    report = _Report({}, {"rotation": True, "head_dim": head_dim}, [], [])
+    pairing, first = _pairing(seen, head_dim, report)
+    changing = (wrap(seen.angles[: seen.near] - seen.short).abs() > 1e-4).any().item()
+    angles = seen.short if changing else seen.angles
+    positions = seen.positions[: seen.near] if changing else seen.positions
+    inv_freq, start, left, sure = frequencies(angles, positions)
+    swapped = bool(((start - math.pi / 2).abs() < 1e-3).all())
+    if swapped:
+        report.warnings.append(
+            "sin and cos are exchanged: at position 0 every pair is turned by 90°"
+        )
+        inv_freq, start = -inv_freq, torch.zeros_like(start)
+    backwards = bool((inv_freq < 0).float().mean() > 0.5)
+    inv_freq, start = (-inv_freq, -start) if backwards else (inv_freq, start)
+    rough = left[: seen.near].abs().max().item() > 1e-3
+    if rough:  # not a frequency times a position: name what is near
+        sure = sure.maximum(2.0**-8 * inv_freq.abs())
+        report.warnings.append(
+            "angles are not position times frequency: they were rounded to a low precision, or "
+            "positions are changed on the way"
+        )
+    order = torch.argsort(inv_freq, descending=True, stable=True)
+    widened, sure = _with_still_pairs(inv_freq, sure, seen, head_dim, pairing)
+    sorted_already = bool((widened[:-1] >= widened[1:] - 1e-9).all())
+    named = name(widened if sorted_already else inv_freq[order], sure, head_dim=head_dim)
+    gain = seen.gains.mean().item()
+    _say_direction(report, backwards)
+    _say_width(report, widened, seen, first, head_dim)
+    _say_frequencies(report, named, widened, sorted_already)
+    _say_gain(report, gain, seen, named)
+    _say_offset(report, inv_freq, start)
+    _say_positions(report, seen)
+    _say_precision(report, seen, named, widened, left, start, positions, backwards or swapped)
+    _say_length(report, changing, seen, head_dim)
+    if seen.skewed > 0.02:
+        report.warnings.append(
+            "no rotation: the two channels of a pair do not turn by one angle "
+            f"(they differ by {seen.skewed:.2g}); tables laid out for the other pairing, or a sign"
+        )
+    report.data["inv_freq"] = widened.tolist()
+    if pairing is None:
+        return None, report
+    exact = named.exact if named.exact is not None and sorted_already else widened
+    rope = Rope(exact, head_dim, pairing, gain if abs(gain - 1) > 1e-5 else 1.0, first, named.plain)
+    return rope, report
+
+
+def _pairing(seen: Measured, head_dim: int, report: _Report) -> tuple[str | None, int]:
+    """Name the pairs of channels, in and out."""
+    channels = sorted(c for pair in seen.pairs for c in pair[:2])
+    first, count = channels[0], len(seen.pairs)
+    known = {
+        "half": [(i, i + count) * 2 for i in range(count)],
+        "interleaved": [(2 * i, 2 * i + 1) * 2 for i in range(count)],
+        "interleaved in, half out": [(2 * i, 2 * i + 1, i, i + count) for i in range(count)],
+        "half in, interleaved out": [(i, i + count, 2 * i, 2 * i + 1) for i in range(count)],
+    }
+    pairs = sorted(tuple(c - first for c in pair) for pair in seen.pairs)
+    wide = [(i, i + head_dim // 2) * 2 for i in range(count)]
+    words = {
+        "half": f"half: channel i turns with channel i + {count}",
+        "interleaved": "interleaved: channels 2i and 2i + 1 turn together",
+    }
+    for pairing, expected in known.items():
+        if pairs == expected:
+            report.facts["pairing"] = words.get(pairing, pairing)
+            report.data["pairing"] = pairing
+            return (pairing if pairing != "half in, interleaved out" else None), first
+    if pairs == wide and first == 0:
+        report.facts["pairing"] = f"half: channel i turns with channel i + {head_dim // 2}"
+        report.data["pairing"] = "half"
+        return "half", 0
+    shown = ", ".join(f"{a} with {b}" for a, b, *_ in sorted(seen.pairs)[:4])
+    report.facts["pairing"] = f"unusual: channels {shown}, ..."
+    report.data["pairing"] = [list(pair) for pair in seen.pairs]
+    report.warnings.append("channels are paired in a way that no known model uses")
+    return None, first
+
+
+def _with_still_pairs(
+    inv_freq: Tensor, sure: Tensor, seen: Measured, head_dim: int, pairing: str | None
+) -> tuple[Tensor, Tensor]:
+    """Frequencies 0 for pairs of the whole head that stay: proportional rotation."""
+    count, whole = len(inv_freq), head_dim // 2
+    a, b, *_ = min(seen.pairs)
+    if pairing == "half" and count < whole and b - a == whole:
+        rest = torch.zeros(whole - count, dtype=torch.float64)
+        return torch.cat((inv_freq, rest)), torch.cat((sure, rest + 2.0**-22))
+    return inv_freq, sure
+
+
+def _say_direction(report: _Report, backwards: bool) -> None:
+    report.facts["direction"] = "backwards (by minus the angle)" if backwards else "forwards"
+    report.data["direction"] = -1 if backwards else 1
+    if backwards:
+        report.warnings.append(
+            "it turns backwards: scores are right only if queries and keys both do, and weights "
+            "were trained so"
+        )
+
+
+def _say_width(
+    report: _Report, inv_freq: Tensor, seen: Measured, first: int, head_dim: int
+) -> None:
+    width = 2 * len(seen.pairs)
+    which = "all" if width == head_dim else f"channels {first} to {first + width - 1}"
+    if len(inv_freq) > len(seen.pairs):
+        which = f"the first {len(seen.pairs)} of {len(inv_freq)} pairs (proportional)"
+    report.facts["rotated"] = f"{width} of {head_dim} channels ({which})"
+    report.data["rotary_dim"] = width
+    report.data["first_channel"] = first
+    if seen.still and (seen.still_gain is None or abs(seen.still_gain - 1) > 1e-3):
+        report.warnings.append("channels that are not rotated do not come out as they went in")
+
+
+def _say_frequencies(report: _Report, named: Named, inv_freq: Tensor, ordered: bool) -> None:
+    report.facts["frequencies"] = str(named)
+    if not ordered:
+        report.facts["frequencies"] += "; the pairs are not in the order of their frequencies"
+        report.unknown.append("whether the order of pairs is meant: several axes, perhaps")
+    data = {"base": named.base, "denominator": named.denominator, "scaling": named.scaling}
+    report.data |= {**data, "settings": dict(named.settings), "frequencies_rounded": named.rounded}
+    if named.rounded:
+        report.warnings.append(
+            f"the frequencies were rounded to {named.rounded}, as `.to()` of a whole model does"
+        )
+    if named.scaling == "unknown":
+        report.unknown.append("which rule the frequencies follow")
+
+
+def _say_gain(report: _Report, gain: float, seen: Measured, named: Named) -> None:
+    report.facts["gain"] = gain_name(gain, named)
+    report.data["gain"] = gain
+    if (seen.gains - gain).abs().max() > 0.02 * gain and seen.skewed < 0.02:
+        report.warnings.append("the gain is not the same for all pairs and positions")
+
+
+def _say_offset(report: _Report, inv_freq: Tensor, start: Tensor) -> None:
+    offset = (start[0] / inv_freq[0]).item() if inv_freq[0] else 0.0
+    fits = (wrap(start - offset * inv_freq).abs() < 1e-3).all().item()
+    if not fits:
+        report.facts["offset"] = "position 0 turns in a way that no offset explains"
+        report.warnings.append(report.facts["offset"])
+        report.data["offset"] = None
+        return
+    offset = round(offset, 3) + 0.0
+    report.data["offset"] = offset
+    report.facts["offset"] = (
+        "0" if offset == 0 else f"{offset:g}: position p counts as p + {offset:g}"
+    )
+    if offset:
+        report.warnings.append(
+            f"positions are counted from {offset:g}: one off, if only for queries or keys"
+        )
+
+
+def _say_positions(report: _Report, seen: Measured) -> None:
+    report.data["ignores_positions"] = seen.ignores
+    report.facts["positions"] = "heeded"
+    if seen.ignores:
+        report.facts["positions"] = "ignored: rows count as 0, 1, 2, ... whatever is given"
+        report.warnings.append(
+            "it ignores the positions it is given: wrong with a cache, padding or packing"
+        )
+    report.data["refused"] = list(seen.refused) if seen.refused else None
+    if seen.refused:
+        report.facts["positions"] += f"; refuses {seen.refused[0]}: {seen.refused[1]}"
+
+
+def _say_precision(
+    report: _Report,
+    seen: Measured,
+    named: Named,
+    inv_freq: Tensor,
+    left: Tensor,
+    start: Tensor,
+    positions: tuple[int, ...],
+    turned: bool,
+) -> None:
+    """Errors of the angles against the named frequencies, exactly; and what they look like."""
+    where = {p: row for row, p in enumerate(positions)}
+    collapsed = [
+        called
+        for called, (one, two) in {"bfloat16": (256, 257), "float16": (2048, 2049)}.items()
+        if one in where and torch.equal(seen.angles[where[one]], seen.angles[where[two]])
+    ]
+    report.data["positions_rounded"] = collapsed[0] if collapsed else ""
+    if collapsed:
+        report.warnings.append(
+            f"positions are rounded to {collapsed[0]}: two neighbours turn alike"
+        )
+    low = seen.representable
+    report.data["results_rounded"] = str(low).removeprefix("torch.") if low else ""
+    error = left
+    if named.exact is not None and not turned and len(named.exact) == len(inv_freq):
+        at = torch.tensor(positions, dtype=torch.float64)[:, None]
+        exact = named.exact[: left.shape[1]]
+        error = wrap(seen.angles[: len(positions)] - start - at * exact)
+    report.data["angle_errors"] = {
+        str(p): error[row].abs().max().item()
+        for p, row in where.items()
+        if p in (0, 1, 127, 1009, 8000, 100_003)
+    }
+    far = max(where)
+    worst = error[where[far]].abs().max().item()
+    per_position = worst / far
+    kind = "float64" if worst < 3e-6 and far > 4000 else "float32"
+    if low is not None:
+        kind = f"cos and sin rounded to {low}".replace("torch.", "")
+        report.warnings.append(
+            f"{kind}: errors of 1 in {500 if low == torch.bfloat16 else 4000}, at every position"
+        )
+    elif collapsed or named.rounded:
+        kind = f"less than float32: {collapsed[0] if collapsed else named.rounded}"
+    elif named.scaling == "unknown":
+        kind = "cannot be told without exact frequencies"
+    elif per_position > 2e-6 and worst > 1e-3:
+        kind = "less than float32"
+        report.warnings.append(
+            f"angles are off by {worst:.2g} at position {far}: more than float32 explains"
+        )
+    report.facts["precision"] = f"{kind}; angles off by up to {worst:.1g} at position {far}"
+
+
+def _say_length(report: _Report, changing: bool, seen: Measured, head_dim: int) -> None:
+    report.data["depends_on_length"] = changing
+    report.data["keeps_state"] = not seen.again
+    text = "angles do not depend on the length"
+    if changing:
+        near = seen.positions[: seen.near]
+        inv_freq, _, _, sure = frequencies(seen.angles[: seen.near], near)
+        longer = name(inv_freq.abs(), sure, head_dim=head_dim)
+        text = f"with position {seen.positions[-1]} in the call: {longer}"
+        report.warnings.append(
+            "frequencies depend on the length of the call: keys cached before do not fit later ones"
+        )
+        report.data["at_length"] = {
+            "length": seen.positions[-1] + 1,
+            "base": longer.base,
+            "scaling": longer.scaling,
+            "settings": dict(longer.settings),
+        }
+    if not seen.again:
+        text += "; the same call, made again, gives something else"
+        report.warnings.append("it keeps state from call to call")
+    report.facts["length"] = text

@@ -1,0 +1,221 @@
+"""Take a rotation apart with unit vectors: which channels meet, and by which angle they turn."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from posenc.verify.calls import Turn, said
+
+NEAR = (0, 1, 2, 3, 5, 7, 15, 31, 63, 127)
+FAR = (256, 257, 512, 1009, 2048, 2049, 4095, 8000, 32_768, 100_003)
+NOTHING = 1e-9  # below this, a channel did not get anything from a unit vector
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was seen of a rotation.
+
+    Args:
+        pairs: (a in, b in, a out, b out) of each pair of channels.
+        still: channels that come out as they went in, times `still_gain`.
+        still_gain: by which number; None if they differ.
+        positions: where it was tried; the first `near` of them in a call without far ones, too.
+        near: how many positions were near.
+        angles: radians, [positions, pairs], within (-pi, pi].
+        gains: [positions, pairs], by which vectors grow.
+        skewed: how far the two channels of a pair are from one rotation, at most.
+        refused: the first position it refuses, and with what words.
+        short: the same angles when no far position was in the call.
+        again: whether a second short call gave what the first one gave.
+        ignores: whether other positions change nothing, though it takes positions.
+        representable: which low precision holds every number that came out, if any does.
+    """
+
+    pairs: tuple[tuple[int, int, int, int], ...]
+    still: tuple[int, ...]
+    still_gain: float | None
+    positions: tuple[int, ...]
+    near: int
+    angles: Tensor
+    gains: Tensor
+    skewed: float
+    refused: tuple[int, str] | None
+    short: Tensor
+    again: bool
+    ignores: bool
+    representable: torch.dtype | None
+
+
+def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str:
+    """Measure a rotation; returns one sentence instead if it is none.
+
+    Args:
+        turn: from `as_turn`.
+        dtype: of the vectors handed over.
+    """
+    dim = turn.head_dim
+    eye = torch.eye(dim, dtype=dtype)
+    ignores = _ignores(turn, eye)
+    if ignores:
+        turn = _recounted(turn)
+    near, seen = _near(turn, eye)  # [in, position, out]
+    found = _pairs(seen)
+    if isinstance(found, str):
+        return found
+    pairs, still = found
+    if not pairs:
+        return "it does not turn anything: what comes out is what went in, at every position"
+    a_in, b_in, a_out, b_out = (list(column) for column in zip(*pairs, strict=True))
+    probes = torch.zeros(2, 1, dim, dtype=dtype)
+    probes[0, 0, a_in] = 1
+    probes[1, 0, b_in] = 1
+    positions, everything, refused = _far(turn, probes, near.tolist())
+    first, second = everything[0].double(), everything[1].double()
+    if dtype in (torch.bfloat16, torch.float16):
+        representable = None
+    else:
+        representable = next(
+            (
+                low
+                for low in (torch.bfloat16, torch.float16)
+                if torch.equal(everything.to(low).to(dtype), everything)
+            ),
+            None,
+        )
+    cos, sin = first[:, a_out], first[:, b_out]
+    minus_sin, other_cos = second[:, a_out], second[:, b_out]
+    skewed = torch.stack(((cos - other_cos).abs(), (sin + minus_sin).abs())).max().item()
+    shortly = turn(probes.repeat(1, len(near), 1), near)[0].double()
+    once_more = turn(probes.repeat(1, len(near), 1), near)[0].double()
+    gain = seen[still, :, still] if still else torch.ones(1)
+    return Measured(
+        pairs=tuple(pairs),
+        still=tuple(still),
+        still_gain=gain.mean().item() if (gain - gain.mean()).abs().max() < 1e-3 else None,
+        positions=tuple(positions.tolist()),
+        near=len(near),
+        angles=torch.atan2(sin, cos),
+        gains=torch.hypot(sin, cos),
+        skewed=skewed,
+        refused=refused,
+        short=torch.atan2(shortly[:, b_out], shortly[:, a_out]),
+        again=torch.equal(shortly, once_more),
+        ignores=ignores,
+        representable=representable,
+    )
+
+
+def _ignores(turn: Turn, eye: Tensor) -> bool:
+    """Whether rows come out by their place in the tensor, whatever positions are given."""
+    if not turn.explicit:
+        return False
+    x = eye[:1, None].repeat(1, 4, 1) + eye[-1]
+    try:
+        one, two = (turn(x, torch.tensor(p)) for p in ([0, 1, 2, 3], [5, 9, 2, 40]))
+    except Exception:  # it looks at them, and 40 is too far
+        return False
+    return torch.equal(one, two) and not torch.allclose(one[:, :1], one[:, 1:2])
+
+
+def _recounted(turn: Turn) -> Turn:
+    """A rotation that ignores its positions, called as one that counts its rows."""
+    from posenc.verify.calls import _ELEMENTS
+
+    def call(x: Tensor, positions: Tensor) -> Tensor:
+        length = int(positions.max()) + 1
+        parts = []
+        for part in x.split(max(1, _ELEMENTS // (length * x.shape[-1]))):
+            whole = part.new_zeros(len(part), length, part.shape[-1])
+            whole[:, positions] = part
+            parts.append(turn(whole, torch.arange(length))[:, positions])
+        return torch.cat(parts)
+
+    return Turn(call, turn.head_dim, turn.convention, False, turn.tables)
+
+
+def _pairs(seen: Tensor) -> tuple[list[tuple[int, int, int, int]], list[int]] | str:
+    """Group channels: each input reaches one output (still) or shares two with one other."""
+    reaches = (seen.abs() > NOTHING).any(dim=1)
+    outs = {c: tuple(reaches[c].nonzero().flatten().tolist()) for c in range(len(reaches))}
+    pairs, still, done = [], [], set()
+    for c, to in outs.items():
+        if c in done:
+            continue
+        if len(to) == 1 and to[0] == c:
+            still.append(c)
+            continue
+        partners = [other for other, there in outs.items() if set(there) & set(to)]
+        together = sorted({o for other in partners for o in outs[other]})
+        if len(partners) != 2 or len(together) != 2:
+            if not to:
+                return f"channel {c} is lost: nothing comes out for it"
+            return (
+                f"it is no rotation of pairs: input channels {partners[:6]} meet in output "
+                f"channels {together[:6]}"
+            )
+        pairs.append((*partners, *together))
+        done.update(partners)
+    return pairs, still
+
+
+def _near(turn: Turn, eye: Tensor) -> tuple[Tensor, Tensor]:
+    """Every unit vector at the near positions, as far as it goes, at least to 3."""
+    positions = list(NEAR)
+    while True:
+        try:
+            tried = torch.tensor(positions)
+            return tried, turn(eye[:, None].repeat(1, len(positions), 1), tried).double()
+        except Exception:
+            if len(positions) == 4:
+                raise
+            positions.pop()
+
+
+def _far(
+    turn: Turn, probes: Tensor, near: list[int]
+) -> tuple[Tensor, Tensor, tuple[int, str] | None]:
+    """Try as far as it goes; the first refusal is kept."""
+    refused, positions = None, [*near, *(p for p in NEAR + FAR if p > near[-1])]
+    while True:
+        try:
+            tried = torch.tensor(positions)
+            return tried, turn(probes.repeat(1, len(positions), 1), tried), refused
+        except Exception as error:
+            if positions[-1] <= near[-1]:
+                raise
+            refused = (positions.pop(), said(error))
+
+
+def frequencies(
+    angles: Tensor, positions: tuple[int, ...]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Angular frequencies from angles at rising positions, each refining the last.
+
+    Args:
+        angles: radians, [positions, pairs], known modulo 2 pi.
+        positions: 0, 1 and others in rising order.
+
+    Returns:
+        The frequencies; the angle at position 0; what is left over, [positions, pairs]; and how
+        exactly each frequency is known.
+    """
+    start = angles[positions.index(0)]
+    inv_freq = wrap(angles[positions.index(1)] - start)
+    sure = torch.full_like(inv_freq, 2.0**-22)
+    for row, p in enumerate(positions):
+        if p < 2:
+            continue
+        left = wrap(angles[row] - start - p * inv_freq)
+        good = left.abs() < (0.05 if p <= NEAR[-1] else 1e-4 + p * 2.0**-22)
+        inv_freq = torch.where(good, inv_freq + left / p, inv_freq)
+        better = 2.0**-22 / p + 2.0**-22 * inv_freq.abs()
+        sure = torch.where(good, better.minimum(sure), sure)
+    at = torch.tensor(positions, dtype=torch.float64)[:, None]
+    return inv_freq, start, wrap(angles - start - at * inv_freq), sure
+
+
+def wrap(angle: Tensor) -> Tensor:
+    """The same angle within [-pi, pi)."""
+    return torch.remainder(angle + math.pi, 2 * math.pi) - math.pi

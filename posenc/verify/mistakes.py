@@ -1,0 +1,302 @@
+"""Known mistakes, each a short function that makes it, and the search for the one that was made."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from posenc.frequencies import angles, inverse_frequencies
+from posenc.verify.rope import Rope
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A way to be wrong.
+
+    Args:
+        name: a few words.
+        hint: what was done, and where to look.
+        wrong: what someone who makes it gets, for the arguments of a case.
+    """
+
+    name: str
+    hint: str
+    wrong: Callable[..., object]
+
+
+def recognise(
+    mistakes: Iterable[Mistake],
+    cases: Sequence[tuple],
+    seen: Sequence[object],
+    close: Callable[[object, object], bool],
+) -> Mistake | None:
+    """Find the first mistake that gives what was seen, in every case.
+
+    Args:
+        mistakes: the most specific ones first.
+        cases: the arguments of each call.
+        seen: what came back from each.
+        close: whether two results are equal, all but rounding.
+
+    Returns:
+        The mistake, or None if it is none of these.
+
+    Example:
+        >>> minus = Mistake("sign", "minus for plus", lambda a, b: a - b)
+        >>> recognise([minus], [(3, 1), (5, 5)], [2, 0], lambda a, b: a == b).name
+        'sign'
+    """
+    for known in mistakes:
+        if cases and all(
+            _gives(known, case, values, close) for case, values in zip(cases, seen, strict=True)
+        ):
+            return known
+    return None
+
+
+def _gives(
+    known: Mistake, case: tuple, values: object, close: Callable[[object, object], bool]
+) -> bool:
+    try:
+        return close(values, known.wrong(*case))
+    except Exception:  # it cannot be made for this case
+        return False
+
+
+def rotation_mistakes(rope: Rope) -> list[Mistake]:
+    """Known ways to get this rotation wrong; `wrong` takes x [m, n, d] and positions [n]."""
+    return [
+        Mistake(
+            "nothing rotated",
+            "what comes out is what went in: the rotation is never applied, or all its frequencies "
+            "are 0",
+            lambda x, p: x,
+        ),
+        Mistake(
+            "positions ignored",
+            "rows count as 0, 1, 2, ...: the positions that were given are not looked at; wrong "
+            "with a cache, left padding or packing",
+            lambda x, p: rope(x, torch.arange(len(p))),
+        ),
+        Mistake(
+            "every token at position 0",
+            "each row is rotated as position 0, as when decoding without the cache's length",
+            lambda x, p: rope(x, torch.zeros_like(p)),
+        ),
+        Mistake(
+            "one position late",
+            "positions are counted from 1: position p turns as p + 1",
+            lambda x, p: rope(x, p + 1),
+        ),
+        Mistake(
+            "one position early",
+            "position p turns as p - 1",
+            lambda x, p: rope(x, p - 1),
+        ),
+        Mistake(
+            "pairing exchanged",
+            "pairs are halves where they should be neighbours, or the other way round: weights "
+            "of one pairing in code of the other",
+            _other_pairing(rope),
+        ),
+        Mistake(
+            "turned backwards",
+            "the angle has the wrong sign: the minus stands at the other sine",
+            lambda x, p: rope(x, -p),
+        ),
+        Mistake(
+            "a minus missing",
+            "both sines have the same sign, so pairs are mirrored, not turned",
+            lambda x, p: _mirrored(rope, x, p),
+        ),
+        Mistake(
+            "sine and cosine exchanged",
+            "the tables of cos and sin are given in the wrong order",
+            lambda x, p: _quarter(rope, x, p),
+        ),
+        Mistake(
+            "tables for the other pairing",
+            "cos and sin are repeated for halves and applied to neighbours, or the other way "
+            "round: the two channels of a pair turn by different angles",
+            lambda x, p: _wrong_tables(rope, x, p),
+        ),
+        *_scaling_mistakes(rope),
+        *_width_mistakes(rope),
+        *_precision_mistakes(rope),
+        *(
+            Mistake(
+                f"base {base:g}",
+                f"the base is {base:g}: a default was taken where the configuration has another",
+                lambda x, p, base=base: rope.but(
+                    inv_freq=inverse_frequencies(rope.rotary_dim, base=base)
+                )(x, p),
+            )
+            for base in (10_000.0, 500_000.0, 1_000_000.0, 100_000.0, 150_000.0, 8_000_000.0)
+        ),
+    ]
+
+
+def _scaling_mistakes(rope: Rope) -> list[Mistake]:
+    """Ways to get frequencies and gain wrong; only for a rotation that has been scaled."""
+    known = []
+    if rope.gain != 1:
+        known += [
+            Mistake(
+                "gain forgotten",
+                "cos and sin are not multiplied by the gain (YaRN's attention factor)",
+                rope.but(gain=1.0),
+            ),
+            Mistake(
+                "gain squared",
+                "the gain is applied twice: an attention factor is multiplied with its own default",
+                rope.but(gain=rope.gain**2),
+            ),
+            Mistake(
+                "gain over all channels",
+                "channels that do not turn are multiplied by the gain, too",
+                lambda x, p: rope.but(gain=1.0)(x, p) * rope.gain,
+            ),
+        ]
+    if rope.plain is not None and not torch.equal(rope.plain, rope.inv_freq):
+        known += [
+            Mistake(
+                "scaling forgotten",
+                "the frequencies are not scaled; at position 0 that cannot be seen",
+                rope.but(inv_freq=rope.plain, gain=1.0),
+            ),
+            Mistake(
+                "frequencies not scaled, gain kept",
+                "the gain is there, but the frequencies are not scaled",
+                rope.but(inv_freq=rope.plain),
+            ),
+            Mistake(
+                "scaled twice",
+                "frequencies are divided where they had been divided before",
+                rope.but(inv_freq=rope.inv_freq**2 / rope.plain.clamp(min=1e-300)),
+            ),
+        ]
+    return known
+
+
+def _width_mistakes(rope: Rope) -> list[Mistake]:
+    """Ways to get a partial rotation wrong, and its opposite."""
+    ratio = rope.inv_freq[1] / rope.inv_freq[0] if len(rope.inv_freq) > 1 else None
+    if rope.rotary_dim == rope.head_dim or ratio is None or not ratio > 0:
+        return []
+    half = rope.rotary_dim // 2
+    index = torch.arange(half, dtype=torch.float64)
+    whole = torch.arange(rope.head_dim // 2, dtype=torch.float64)
+    step = ratio.log()
+    over_head = rope.inv_freq[0] * (step * index * rope.rotary_dim / rope.head_dim).exp()
+    everything = rope.inv_freq[0] * (step * whole * rope.rotary_dim / rope.head_dim).exp()
+    other_end = rope.head_dim - rope.rotary_dim
+    return [
+        Mistake(
+            "exponent over the head's width",
+            "the right channels turn, but exponents are divided by the width of the head, not by "
+            "the rotary width",
+            rope.but(inv_freq=over_head),
+        ),
+        Mistake(
+            "the whole head rotated",
+            "the rotary share is not read: all channels turn",
+            rope.but(inv_freq=everything, first=0),
+        ),
+        Mistake(
+            "paired across the head",
+            "the right number of channels, but paired over half of the head, not half of the "
+            "rotary width (proportional, not partial)",
+            lambda x, p: _across(rope, x, p),
+        ),
+        Mistake(
+            "the other end of the head rotated",
+            "as many channels turn as should, but at the other end of the head",
+            rope.but(first=0 if rope.first else other_end),
+        ),
+    ]
+
+
+def _precision_mistakes(rope: Rope) -> list[Mistake]:
+    known = []
+    for low in (torch.bfloat16, torch.float16):
+        called = str(low).removeprefix("torch.")
+        known += [
+            Mistake(
+                f"frequencies in {called}",
+                f"the frequencies were rounded to {called}, as `.to({called})` of a model does to "
+                "its buffers",
+                rope.but(inv_freq=rope.inv_freq.to(low).double()),
+            ),
+            Mistake(
+                f"positions in {called}",
+                f"positions were rounded to {called}: {256 if low == torch.bfloat16 else 2048} and "
+                "the next are one",
+                lambda x, p, low=low: rope(x, p.clamp(max=65_504).to(low).double()),
+            ),
+            Mistake(
+                f"angles in {called}",
+                f"positions times frequencies were rounded to {called}",
+                lambda x, p, low=low: _by_angles(
+                    rope, x, angles(p, rope.inv_freq).to(low).double()
+                ),
+            ),
+        ]
+    return known
+
+
+def _other_pairing(rope: Rope) -> Rope:
+    return rope.but(pairing="interleaved" if rope.pairing == "half" else "half")
+
+
+def _channels(rope: Rope) -> tuple[Tensor, Tensor]:
+    """First and second channel of each pair."""
+    half = rope.rotary_dim // 2
+    index = torch.arange(half)
+    if rope.pairing == "half":
+        return rope.first + index, rope.first + index + half
+    return rope.first + 2 * index, rope.first + 2 * index + 1
+
+
+def _with_pairs(rope: Rope, x: Tensor, one: Tensor, two: Tensor) -> Tensor:
+    a, b = _channels(
+        rope if rope.pairing != "interleaved in, half out" else rope.but(pairing="half")
+    )
+    out = x.clone()
+    out[..., a], out[..., b] = one.to(x.dtype), two.to(x.dtype)
+    return out
+
+
+def _by_angles(rope: Rope, x: Tensor, turn: Tensor) -> Tensor:
+    a, b = (x[..., c].double() for c in _channels(rope))
+    cos, sin = rope.gain * turn.cos(), rope.gain * turn.sin()
+    return _with_pairs(rope, x, a * cos - b * sin, a * sin + b * cos)
+
+
+def _mirrored(rope: Rope, x: Tensor, p: Tensor) -> Tensor:
+    turn = angles(p, rope.inv_freq)
+    a, b = (x[..., c].double() for c in _channels(rope))
+    cos, sin = rope.gain * turn.cos(), rope.gain * turn.sin()
+    return _with_pairs(rope, x, a * cos + b * sin, a * sin + b * cos)
+
+
+def _quarter(rope: Rope, x: Tensor, p: Tensor) -> Tensor:
+    return _by_angles(rope, x, torch.pi / 2 - angles(p, rope.inv_freq))
+
+
+def _wrong_tables(rope: Rope, x: Tensor, p: Tensor) -> Tensor:
+    turn = angles(p, rope.inv_freq)
+    if rope.pairing == "half":  # the table repeats neighbours, the code pairs halves
+        first, second = turn.repeat_interleave(2, dim=-1).chunk(2, dim=-1)
+    else:
+        both = torch.cat((turn, turn), dim=-1)
+        first, second = both[..., 0::2], both[..., 1::2]
+    a, b = (x[..., c].double() for c in _channels(rope))
+    one = rope.gain * (a * first.cos() - b * first.sin())
+    two = rope.gain * (b * second.cos() + a * second.sin())
+    return _with_pairs(rope, x, one, two)
+
+
+def _across(rope: Rope, x: Tensor, p: Tensor) -> Tensor:
+    rest = torch.zeros(rope.head_dim // 2 - len(rope.inv_freq), dtype=torch.float64)
+    return rope.but(inv_freq=torch.cat((rope.inv_freq, rest)), first=0)(x, p)

@@ -1,0 +1,601 @@
+"""Read a model's configuration: what each layer does with positions, in posenc's words."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from posenc.frequencies import inverse_frequencies
+from posenc.scaling import (
+    dynamic_ntk_scaling,
+    linear_scaling,
+    llama3_scaling,
+    longrope_scaling,
+    proportional_scaling,
+    yarn_gain,
+    yarn_scaling,
+)
+from posenc.verify.families import FAMILIES, Family, rotary_list
+from posenc.verify.names import number
+from posenc.verify.rope import Rope
+
+COMMON = {"rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section"}
+COMMON |= {"mrope_interleaved", "max_position_embeddings", "llama_4_scaling_beta"}
+READ = {
+    "default": set(),
+    "mrope": set(),
+    "linear": {"factor"},
+    "dynamic": {"factor"},
+    "yarn": {
+        "factor",
+        "original_max_position_embeddings",
+        "attention_factor",
+        "beta_fast",
+        "beta_slow",
+        "mscale",
+        "mscale_all_dim",
+        "truncate",
+    },
+    "llama3": {
+        "factor",
+        "original_max_position_embeddings",
+        "low_freq_factor",
+        "high_freq_factor",
+    },
+    "longrope": {
+        "factor",
+        "original_max_position_embeddings",
+        "attention_factor",
+        "short_factor",
+        "long_factor",
+    },
+    "proportional": {"factor"},
+}
+"""Which keys transformers 5 reads for each rope_type, beside those of COMMON."""
+
+SYNONYMS = {
+    "hidden_size": ("hidden_size", "n_embd", "d_model"),
+    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "context": ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"),
+}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one layer does with positions.
+
+    Args:
+        kind: "full_attention", "sliding_attention" or "chunked_attention".
+        method: "rope", "none" (NoPE), "learned", "t5", "alibi" or "sinusoidal".
+        rope: the rotation, to be called or compared; None without one.
+        base: of the frequencies before scaling.
+        scaling: its name; "none" without one.
+        settings: its parameters, as `posenc.scaling` calls them.
+        window: how many positions a query sees, itself included, None if all before it.
+        temperature: parameters of `query_gain`, None without one.
+        softmax: by what scores are multiplied besides 1/sqrt(d) (DeepSeek's mscale squared).
+    """
+
+    kind: str
+    method: str
+    rope: Rope | None = None
+    base: float | None = None
+    scaling: str = "none"
+    settings: dict = field(default_factory=dict)
+    window: int | None = None
+    temperature: dict | None = None
+    softmax: float = 1.0
+
+    def signature(self) -> tuple:
+        """What makes two layers alike."""
+        rotation = (self.rope.pairing, self.rope.head_dim, self.rope.gain) if self.rope else ()
+        frequencies = tuple(self.rope.inv_freq.tolist()) if self.rope else ()
+        rest = (self.kind, self.method, self.base, self.scaling, self.window)
+        return (*rest, str(self.settings), str(self.temperature), rotation, frequencies)
+
+    def as_dict(self) -> dict[str, object]:
+        """Everything as JSON can hold it."""
+        data = {k: v for k, v in self.__dict__.items() if k != "rope"}
+        if self.rope is not None:
+            data |= {
+                "pairing": self.rope.pairing,
+                "head_dim": self.rope.head_dim,
+                "rotary_dim": self.rope.rotary_dim,
+                "gain": self.rope.gain,
+                "inv_freq": self.rope.inv_freq.tolist(),
+            }
+        return data
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model's positions, layer by layer; printing it shows everything.
+
+    Args:
+        model_type: as in the file.
+        context: how many positions it is made for, None if it does not say.
+        length: for how long a text frequencies were computed.
+        layers: one a layer.
+        notes: keys that are ignored, contradict each other or are missing.
+        details: what else the method needs, by name.
+    """
+
+    model_type: str
+    context: int | None
+    length: int
+    layers: tuple[Layer, ...]
+    notes: tuple[str, ...] = ()
+    details: dict = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.model_type}: {len(self.layers)} layers, context {self.context or 'unknown'}"
+        ]
+        groups: dict[tuple, list[int]] = {}
+        for i, layer in enumerate(self.layers):
+            groups.setdefault(layer.signature(), []).append(i)
+        for members in groups.values():
+            lines.append(
+                f"  layers {_ranges(members)}: {_told(self.layers[members[0]], self.context)}"
+            )
+        lines += [f"  {key}: {value}" for key, value in self.details.items()]
+        return "\n".join(lines + [f"  note: {note}" for note in self.notes])
+
+    __repr__ = __str__
+
+    def as_dict(self) -> dict[str, object]:
+        """Everything as JSON can hold it."""
+        own = {k: v for k, v in self.__dict__.items() if k != "layers"}
+        return {**own, "notes": list(self.notes), "layers": [x.as_dict() for x in self.layers]}
+
+
+def models(config: object, *, length: int | None = None) -> Model:
+    """Read a configuration: what every layer does with positions.
+
+    Old files (rope_theta, rope_scaling), flat rope_parameters and those nested by layer type
+    are read as transformers 5 reads them. Keys that are ignored or contradict others are named
+    in the notes; what the file does not say and the family does is named, too.
+
+    Args:
+        config: a dict, a path of a config.json or of its folder, or a config object of
+            transformers.
+        length: positions in the text, for frequencies that depend on it; the context, if the
+            file tells, otherwise.
+
+    Returns:
+        The model, with a `Rope` for each layer that turns.
+
+    Raises:
+        ValueError: if the model type is not known, or a number is missing that nothing implies.
+        FileNotFoundError: if there is no such file.
+
+    Example:
+        >>> llama = {"model_type": "llama", "hidden_size": 128, "num_attention_heads": 2,
+        ...          "num_hidden_layers": 2, "max_position_embeddings": 4096}
+        >>> print(models(llama))
+        llama: 2 layers, context 4096
+          layers 0-1: rope, half, 64 of 64 channels, base 10000; 9 of 32 pairs stay below a turn
+          note: rope_theta is not given: 10000, the family's default
+    """
+    raw = _read(config)
+    notes: list[str] = []
+    raw = _text_part(raw, notes)
+    model_type = raw.get("model_type")
+    if model_type not in FAMILIES:
+        raise ValueError(
+            f"model_type must be one of those known here, got {model_type!r}; "
+            f"known: {', '.join(FAMILIES)}"
+        )
+    family = FAMILIES[model_type]
+    raw = {
+        **{k: v for k, v in family.defaults if raw.get(k) is None},
+        **{k: v for k, v in raw.items() if v is not None},
+    }
+    method = _method(raw, family)
+    context = _size(raw, "context")
+    at = length or context or 2048
+    if method != "rope":
+        return _without_rotation(raw, model_type, method, family, context, at, notes)
+    count = _required(raw, "num_hidden_layers")
+    kinds = raw.get("layer_types") or (
+        family.kinds(raw, count) if family.kinds else ["full_attention"] * count
+    )
+    if len(kinds) != count:
+        notes.append(f"layer_types lists {len(kinds)} layers, num_hidden_layers says {count}")
+    turns = rotary_list(raw, count) if family.listed else [1] * count
+    if not family.listed and "no_rope_layers" in raw:
+        notes.append(f"no_rope_layers is ignored: {model_type} does not read it")
+    parameters = _parameters(raw, family, model_type, sorted(set(kinds)), notes)
+    made: dict[tuple[str, int], Layer] = {}
+    for kind, turn in zip(kinds, turns, strict=False):
+        turning = bool(turn) and (family.rotary_kinds is None or kind in family.rotary_kinds)
+        if (kind, turning) not in made:
+            made[kind, turning] = _layer(
+                raw, family, kind, turning, parameters[kind], at, context, notes
+            )
+    layers = tuple(
+        made[kind, bool(turn) and (family.rotary_kinds is None or kind in family.rotary_kinds)]
+        for kind, turn in zip(kinds, turns, strict=False)
+    )
+    _check_windows(raw, layers, model_type, notes)
+    details = _sections(raw, parameters)
+    return Model(model_type, context, at, layers, tuple(dict.fromkeys(notes)), details)
+
+
+def _read(config: object) -> dict:
+    if isinstance(config, Mapping):
+        return dict(config)
+    if isinstance(config, str | Path):
+        path = Path(config)
+        path = path / "config.json" if path.is_dir() else path
+        return json.loads(path.read_text())
+    if hasattr(config, "to_dict"):
+        return config.to_dict()
+    raise ValueError(
+        f"config must be a dict, a path or a config object, got {type(config).__name__}"
+    )
+
+
+def _text_part(raw: dict, notes: list[str]) -> dict:
+    """A model of several modalities keeps its text model's configuration inside."""
+    inner = raw.get("text_config")
+    if not isinstance(inner, Mapping):
+        return raw
+    outer = raw.get("model_type")
+    inner = {**inner, "model_type": inner.get("model_type") or outer}
+    doubled = [k for k in ("rope_theta", "rope_scaling", "rope_parameters") if k in raw]
+    notes += [f"{key} outside text_config is ignored" for key in doubled]
+    notes.append("read: text_config; the vision tower is left out")
+    return inner
+
+
+def _method(raw: dict, family: Family) -> str:
+    if raw.get("model_type") == "falcon" and raw.get("alibi"):
+        return "alibi"
+    return family.method
+
+
+def _size(raw: dict, what: str) -> int | None:
+    return next((raw[key] for key in SYNONYMS[what] if raw.get(key)), None)
+
+
+def _required(raw: dict, what: str) -> int:
+    value = _size(raw, what)
+    if value is None:
+        raise ValueError(f"the configuration must say {what}, got none of {SYNONYMS[what]}")
+    return value
+
+
+def _parameters(
+    raw: dict, family: Family, model_type: str, kinds: list[str], notes: list[str]
+) -> dict[str, dict]:
+    """One dictionary of rope parameters for each kind of layer."""
+    old, new = raw.get("rope_scaling"), raw.get("rope_parameters")
+    if old and new and old != new:
+        notes.append("rope_scaling and rope_parameters are both given: rope_parameters is ignored")
+    given = dict(old or new or {})
+    nested = {k: dict(v) for k, v in given.items() if isinstance(v, Mapping) and k not in READ}
+    found = {}
+    for kind in kinds:
+        local = family.local_theta is not None and kind == "sliding_attention"
+        if nested:
+            own = dict(nested.get(kind, {}))
+            if kind not in nested:
+                notes.append(f"rope_parameters has no {kind}: unscaled, with the family's base")
+        elif local and not family.scales_local:
+            own = {}
+        else:
+            own = dict(given)
+        key = family.local if local else family.global_
+        default = family.local_theta if local else family.theta
+        if raw.get(key) is not None:
+            if own.get("rope_theta") is None:
+                own["rope_theta"] = raw[key]
+            elif own["rope_theta"] != raw[key]:
+                notes.append(
+                    f"{key} {number(raw[key])} is ignored: rope_parameters says "
+                    f"{number(own['rope_theta'])}"
+                )
+        if own.get("rope_theta") is None:
+            own["rope_theta"] = default
+            notes.append(f"{key} is not given: {number(default)}, the family's default")
+        found[kind] = _checked(own, raw, family, model_type, bool(nested), notes)
+    return found
+
+
+def _checked(
+    own: dict, raw: dict, family: Family, model_type: str, nested: bool, notes: list[str]
+) -> dict:
+    """Settle the type, and name keys that nothing reads."""
+    if own.get("type") and own.get("rope_type") and own["type"] != own["rope_type"]:
+        notes.append(f"type {own['type']!r} is ignored: rope_type says {own['rope_type']!r}")
+    kind = own.get("rope_type") or own.get("type") or "default"
+    if model_type == "phi3" and kind in ("su", "yarn"):
+        notes.append(f"rope type {kind!r} is read as 'longrope' in phi3")
+        kind = "longrope"
+    if kind == "mrope":
+        kind = "default"
+    if kind not in READ:
+        raise ValueError(f"rope_type must be one of {tuple(READ)}, got {kind!r}")
+    own["rope_type"] = kind
+    for key in sorted(set(own) - COMMON - READ[kind]):
+        notes.append(f"{key} is ignored: rope_type {kind!r} does not read it")
+    share = raw.get("partial_rotary_factor", raw.get("rotary_pct"))
+    if share is not None and own.get("partial_rotary_factor") is None:
+        own["partial_rotary_factor"] = share
+    if own.get("partial_rotary_factor") not in (None, 1.0) and not (
+        family.reads_share or kind == "proportional"
+    ):
+        notes.append(f"partial_rotary_factor is ignored: {model_type} turns whole heads")
+        own["partial_rotary_factor"] = None
+    if kind == "yarn":
+        if bool(own.get("mscale")) != bool(own.get("mscale_all_dim")) and not own.get(
+            "attention_factor"
+        ):
+            notes.append(
+                "mscale and mscale_all_dim are read together only: the gain is the default"
+            )
+        if nested and own.get("truncate") is False:
+            notes.append(
+                "truncate: false is ignored: transformers 5.23 reads it outside nested "
+                "rope_parameters only"
+            )
+            own["truncate"] = True
+    return own
+
+
+def _layer(
+    raw: dict,
+    family: Family,
+    kind: str,
+    turning: bool,
+    own: dict,
+    length: int,
+    context: int | None,
+    notes: list[str],
+) -> Layer:
+    window = _window(raw, kind)
+    temperature = _temperature(raw, family, own, turning)
+    if not turning:
+        return Layer(kind, "none", window=window, temperature=temperature)
+    width, rotary = _widths(raw, family, kind, own)
+    plain = inverse_frequencies(rotary, base=float(own["rope_theta"]))
+    inv_freq, gain, scaling, settings = scaled(plain, own, raw, length, context, notes)
+    softmax = 1.0
+    if raw["model_type"] == "deepseek_v3" and own.get("mscale_all_dim") and scaling == "yarn":
+        softmax = yarn_gain(settings["factor"], mscale=own["mscale_all_dim"]) ** 2
+    pairing = family.pairing
+    if raw["model_type"] == "deepseek_v3" and raw.get("rope_interleave") is False:
+        pairing = "half"
+    rope = Rope(inv_freq, width, pairing, gain, plain=plain if scaling != "none" else None)
+    return Layer(
+        kind,
+        "rope",
+        rope,
+        float(own["rope_theta"]),
+        scaling,
+        settings,
+        window,
+        temperature,
+        softmax,
+    )
+
+
+def _widths(raw: dict, family: Family, kind: str, own: dict) -> tuple[int, int]:
+    """Channels of a head that the rotation sees, and how many of them turn."""
+    if family.width == "qk_rope_head_dim":
+        width = raw.get(family.width, 64)
+        return width, width
+    width = raw.get("head_dim") or _required(raw, "hidden_size") // _required(
+        raw, "num_attention_heads"
+    )
+    if raw["model_type"].startswith("gemma4") and kind == "full_attention":
+        overrides = [v.get("head_dim") for v in (raw.get("per_layer_config") or {}).values()]
+        width = next((v for v in overrides if v), raw.get("global_head_dim", 512))
+    if family.width and raw.get(family.width):
+        return width, raw[family.width]
+    if own["rope_type"] == "proportional":
+        return width, width
+    share = own.get("partial_rotary_factor")
+    rotary = int(width * (family.share if share is None else share))
+    return width, rotary
+
+
+def scaled(
+    plain: Tensor, own: dict, raw: dict, length: int, context: int | None, notes: list[str]
+) -> tuple[Tensor, float, str, dict]:
+    """Scale frequencies as a dictionary of rope parameters says; also name and settings."""
+    kind, settings = own["rope_type"], {}
+    original = own.get("original_max_position_embeddings")
+    if raw.get("original_max_position_embeddings") is not None:
+        if original not in (None, raw["original_max_position_embeddings"]):
+            notes.append(
+                f"original_max_position_embeddings {original} of the rope parameters is ignored: "
+                f"the configuration says {raw['original_max_position_embeddings']}"
+            )
+        original = raw["original_max_position_embeddings"]
+    if kind in ("yarn", "llama3", "longrope") and original is None:
+        original = context
+        notes.append(f"original_max_position_embeddings is not given: {context}, the context")
+    factor = own.get("factor")
+    if kind in ("yarn", "longrope") and factor is None:
+        factor = context / original
+    if kind == "yarn" and own.get("factor") and context and abs(context / original - factor) > 1e-6:
+        notes.append(
+            f"factor {number(factor)} is used, but context over original length is "
+            f"{number(context / original)}"
+        )
+    if kind == "default":
+        return plain, 1.0, "none", {}
+    if kind == "proportional":
+        share = own.get("partial_rotary_factor")
+        settings = {"share": 1.0 if share is None else share}
+        inv_freq, gain = proportional_scaling(plain, **settings)
+        if factor not in (None, 1.0):
+            inv_freq, settings = inv_freq / factor, {**settings, "factor": factor}
+        return inv_freq, gain, kind, settings
+    if factor is None:
+        raise ValueError(f"rope parameters of type {kind!r} must have a factor, got none")
+    settings = {"factor": float(factor)}
+    if kind == "linear":
+        return *linear_scaling(plain, **settings), kind, settings
+    if kind == "dynamic":
+        settings |= {"length": length, "trained_length": context}
+        notes.append(f"frequencies change with the length: these are for {length} positions")
+        return *dynamic_ntk_scaling(plain, **settings), kind, settings
+    settings["trained_length"] = int(original)
+    if kind == "llama3":
+        settings |= {"slow": own["low_freq_factor"], "fast": own["high_freq_factor"]}
+        return *llama3_scaling(plain, **settings), kind, settings
+    if kind == "yarn":
+        settings |= {"slow": own.get("beta_slow") or 1.0, "fast": own.get("beta_fast") or 32.0}
+        settings |= {"ramp": "dimensions", "truncate": own.get("truncate", True)}
+        gain = own.get("attention_factor")
+        if gain is None and own.get("mscale") and own.get("mscale_all_dim"):
+            gain = yarn_gain(factor, mscale=own["mscale"], mscale_all_dim=own["mscale_all_dim"])
+        return *yarn_scaling(plain, **settings, gain=gain), kind, settings
+    settings["length"] = length
+    notes.append(f"frequencies change with the length: these are for {length} positions")
+    factors = {
+        f"{which}_factors": torch.tensor(own[f"{which}_factor"], dtype=torch.float64)
+        for which in ("short", "long")
+    }
+    inv_freq, gain = longrope_scaling(
+        plain, **settings, **factors, gain=own.get("attention_factor")
+    )
+    return inv_freq, gain, kind, settings
+
+
+def _window(raw: dict, kind: str) -> int | None:
+    if kind == "chunked_attention":
+        return raw.get("attention_chunk_size", 8192)
+    if kind != "sliding_attention":
+        return None
+    if raw["model_type"] == "modernbert":
+        return raw.get("local_attention", 128)
+    return raw.get("sliding_window")
+
+
+def _temperature(raw: dict, family: Family, own: dict, turning: bool) -> dict | None:
+    if family.temperature == "llama4" and not turning and raw.get("attn_temperature_tuning", True):
+        return {
+            "scale": raw.get("attn_scale", 0.1),
+            "length": raw.get("floor_scale", 8192),
+            "first": 1,
+        }
+    if family.temperature == "ministral3" and own.get("llama_4_scaling_beta"):
+        length = own.get("original_max_position_embeddings")
+        return {"scale": own["llama_4_scaling_beta"], "length": length, "first": 0}
+    return None
+
+
+def _check_windows(raw: dict, layers: tuple[Layer, ...], model_type: str, notes: list[str]) -> None:
+    if raw.get("sliding_window") and not any(layer.window for layer in layers):
+        why = (
+            "use_sliding_window is false"
+            if raw.get("use_sliding_window") is False
+            else "no layer slides"
+        )
+        notes.append(f"sliding_window {raw['sliding_window']} is ignored: {why}")
+
+
+def _sections(raw: dict, parameters: dict[str, dict]) -> dict:
+    own = next(iter(parameters.values()))
+    if not raw["model_type"].startswith(("qwen2_vl", "qwen2_5_vl", "qwen3_vl")):
+        return {}
+    interleaved = raw["model_type"].startswith("qwen3_vl")
+    default = [24, 20, 20] if interleaved else [16, 24, 24]
+    sections = own.get("mrope_section", default)
+    form = "interleaved" if interleaved else "chunked"
+    return {"M-RoPE": f"pairs for time, rows, columns {sections}, {form}; text: ordinary rope"}
+
+
+def _without_rotation(
+    raw: dict,
+    model_type: str,
+    method: str,
+    family: Family,
+    context: int | None,
+    at: int,
+    notes: list[str],
+) -> Model:
+    for key in ("rope_theta", "rope_scaling", "rope_parameters"):
+        if raw.get(key):
+            notes.append(f"{key} is ignored: {model_type} does not rotate")
+    count = _required(raw, "num_hidden_layers")
+    details: dict[str, object] = {}
+    if method == "learned":
+        details["table"] = f"{context} positions" + (
+            f", row p + {family.offset}" if family.offset else ""
+        )
+        if raw.get("position_embedding_type", "absolute") != "absolute":
+            notes.append("position_embedding_type is ignored: transformers 5 has absolute only")
+    elif method == "t5":
+        details["buckets"] = (
+            f"{raw.get('relative_attention_num_buckets', 32)} up to distance "
+            f"{raw.get('relative_attention_max_distance', 128)}; scores are not scaled"
+        )
+        context = None
+    else:
+        attention = raw.get("attn_config") or {}
+        heads = _required(raw, "num_attention_heads")
+        most = attention.get("alibi_bias_max", 8)
+        details["slopes"] = f"of {heads} heads, the last one 2^-{most} for a power of two"
+        if model_type == "mpt" and attention.get("alibi") is False:
+            method, context = "learned", context
+            notes.append(
+                "attn_config.alibi is false: transformers' MPT builds the bias all the same"
+            )
+            method = "alibi"
+    if family.note:
+        details["note"] = family.note
+    layers = tuple(Layer("full_attention", method) for _ in range(count))
+    return Model(model_type, context, at, layers, tuple(dict.fromkeys(notes)), details)
+
+
+def _told(layer: Layer, context: int | None) -> str:
+    parts = []
+    if layer.rope is None:
+        parts.append("no positions (NoPE)" if layer.method == "none" else layer.method)
+    else:
+        rope = layer.rope
+        parts.append(f"rope, {rope.pairing}, {rope.rotary_dim} of {rope.head_dim} channels")
+        parts.append(f"base {number(layer.base)}")
+        if layer.scaling != "none":
+            told = ", ".join(
+                f"{k} {number(v) if isinstance(v, float) else v}" for k, v in layer.settings.items()
+            )
+            parts.append(f"{layer.scaling} ({told})")
+        if rope.gain != 1:
+            parts.append(f"gain {number(rope.gain)}, scores times {number(rope.gain**2)}")
+        if layer.softmax != 1:
+            parts.append(f"all scores times {number(layer.softmax)} more")
+    if layer.kind != "full_attention":
+        parts.append(f"{layer.kind.split('_')[0]} window {layer.window}")
+    if layer.temperature:
+        parts.append(
+            "queries grow: " + ", ".join(f"{k} {number(v)}" for k, v in layer.temperature.items())
+        )
+    text = ", ".join(parts)
+    if layer.rope is not None and context:
+        seen = min(context, layer.window or context)
+        slow = int((layer.rope.inv_freq * seen < 2 * math.pi).sum())
+        text += f"; {slow} of {len(layer.rope.inv_freq)} pairs stay below a turn"
+    return text
+
+
+def _ranges(members: list[int]) -> str:
+    """0-3, 5, 7-8 for a rising list; a long one is cut."""
+    runs: list[list[int]] = []
+    for i in members:
+        if runs and i == runs[-1][-1] + 1:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    text = [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+    return ", ".join(text[:6]) + (f", ... ({len(members)})" if len(text) > 6 else "")

@@ -1,0 +1,73 @@
+"""A rotation in full: what `identify` finds, `models` reads and `compare` compares."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from posenc.frequencies import angles, phasors
+from posenc.rotary import rotate
+
+PAIRINGS = ("half", "interleaved", "interleaved in, half out")
+
+
+@dataclass(frozen=True, eq=False)
+class Rope:
+    """A rotary embedding with all its choices, to be called with vectors and positions.
+
+    Args:
+        inv_freq: radians per position, float64, one a pair; a pair of frequency 0 stays.
+        head_dim: channels of a head, of which 2 len(inv_freq) turn.
+        pairing: "half" and "interleaved" as in `rotate`; "interleaved in, half out" pairs
+            channels 2i and 2i + 1 and writes them to i and i + rotary_dim/2 (DeepSeek-V3).
+        gain: what cos and sin are multiplied by.
+        first: the first channel that turns; 0 but where a head's last channels turn.
+        plain: the frequencies before they were scaled, if they were.
+
+    Example:
+        >>> from posenc import inverse_frequencies
+        >>> rope = Rope(inverse_frequencies(2), head_dim=3, pairing="half")
+        >>> rope(torch.eye(3)[:1], torch.tensor([0]))
+        tensor([[1., 0., 0.]])
+    """
+
+    inv_freq: Tensor
+    head_dim: int
+    pairing: str = "half"
+    gain: float = 1.0
+    first: int = 0
+    plain: Tensor | None = None
+
+    def __post_init__(self):
+        if self.pairing not in PAIRINGS:
+            raise ValueError(f"pairing must be one of {PAIRINGS}, got {self.pairing!r}")
+        if self.first + self.rotary_dim > self.head_dim:
+            raise ValueError(
+                f"first + rotary_dim must not exceed head_dim = {self.head_dim}, "
+                f"got {self.first} + {self.rotary_dim}"
+            )
+
+    @property
+    def rotary_dim(self) -> int:
+        """How many channels turn."""
+        return 2 * len(self.inv_freq)
+
+    def but(self, **changes) -> "Rope":
+        """The same rotation with other choices."""
+        return replace(self, **changes)
+
+    def __call__(
+        self, x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, " n"]
+    ) -> Float[Tensor, "*batch n d"]:
+        """Rotate the rows of x, row r by positions[r]."""
+        if x.shape[-1] != self.head_dim:
+            raise ValueError(f"x must have {self.head_dim} channels, got {x.shape[-1]}")
+        wanted = torch.complex128 if x.dtype == torch.float64 else torch.complex64
+        turn = self.gain * phasors(angles(positions, self.inv_freq), dtype=wanted)
+        before, turning, after = x.tensor_split((self.first, self.first + self.rotary_dim), dim=-1)
+        pairing = self.pairing
+        if pairing == "interleaved in, half out":
+            turning = turning.unflatten(-1, (-1, 2)).mT.flatten(-2)
+            pairing = "half"
+        return torch.cat((before, rotate(turning, turn, pairing=pairing), after), dim=-1)
