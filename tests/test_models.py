@@ -53,3 +53,53 @@ def test_rotary_and_alibi_models_have_no_parameters_for_positions(model, config)
 def test_mistral_slides_a_window_and_mixtral_does_not():
     assert transformers.MistralConfig().sliding_window == 4096
     assert transformers.MixtralConfig().sliding_window is None
+
+
+@pytest.mark.parametrize(
+    ("config", "attention"),
+    [
+        ("SmolLM3Config", transformers.models.smollm3.modeling_smollm3.SmolLM3Attention),
+        ("Llama4TextConfig", transformers.models.llama4.modeling_llama4.Llama4TextAttention),
+    ],
+)
+def test_every_fourth_layer_of_some_models_gets_no_positions(config, attention):
+    config = getattr(transformers, config)()
+    assert config.no_rope_layers[:8] == [1, 1, 1, 0, 1, 1, 1, 0]
+    with torch.device("meta"):
+        rotates = [bool(attention(config, layer).use_rope) for layer in range(4)]
+    assert rotates == [True, True, True, False]  # so a 1 in `no_rope_layers` means: it rotates
+
+
+def test_the_global_layers_of_command_a_get_no_positions():
+    config = transformers.Cohere2Config()
+    attention = transformers.models.cohere2.modeling_cohere2.Cohere2Attention
+    with torch.device("meta"):
+        windows = [attention(config, layer).sliding_window for layer in range(4)]
+    assert windows == [4096, 4096, 4096, None]  # those with a window rotate
+
+
+@pytest.mark.parametrize(
+    ("model", "config", "name", "rows"),
+    [
+        ("SiglipVisionModel", "SiglipVisionConfig", "position_embedding.weight", 196),
+        ("Siglip2VisionModel", "Siglip2VisionConfig", "position_embedding.weight", 256),
+        ("Qwen3VLVisionModel", "Qwen3VLVisionConfig", "pos_embed.weight", 2304),
+        ("WhisperModel", "WhisperConfig", "decoder.embed_positions.weight", 448),
+    ],
+)
+def test_eyes_and_a_decoder_have_a_table_of_positions(model, config, name, rows):
+    (shape,) = {s for n, s in tensors(model, config).items() if n.endswith(name)}
+    assert shape[0] == rows
+
+
+def test_gemma_3_and_paligemma_see_through_siglip():
+    for config in (transformers.Gemma3Config(), transformers.PaliGemmaConfig()):
+        assert config.vision_config.model_type == "siglip_vision_model"
+
+
+def test_opt_and_roberta_keep_two_rows_for_padding():
+    rows = tensors("OPTModel", "OPTConfig", num_hidden_layers=1)
+    assert rows["decoder.embed_positions.weight"] == (2048 + 2, 768)
+    embeddings = transformers.models.roberta.modeling_roberta.RobertaEmbeddings
+    ids = embeddings.create_position_ids_from_input_ids(torch.tensor([[5, 6, 1]]), padding_idx=1)
+    assert ids.tolist() == [[2, 3, 1]]
