@@ -1,14 +1,14 @@
 """The laboratory's models differ in their positions alone; its tasks and results are right."""
 
 import contextlib
+import hashlib
 import math
 import random
 import re
 import threading
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
-from pydoc_data.topics import topics
+from itertools import combinations, pairwise
 
 import pytest
 import spec
@@ -24,12 +24,14 @@ from posenc.lab import (
     Recipe,
     Task,
     Transformer,
+    corpus,
     evaluate,
     peak_memory,
     train,
 )
 from posenc.lab import tasks as tasks_module
 from posenc.lab import training as training_module
+from posenc.lab.tasks import PARTS
 
 DECODER = Config(11, True, 12, dim=16, num_heads=2, num_layers=2)
 ENCODER = Config(9, False, 40, dim=24, num_heads=3, num_layers=2)
@@ -122,12 +124,13 @@ class Recorded(Task):
     def __init__(self, name):
         self.task, self.asked, self.gave = TASKS[name], [], []
         self.vocabulary, self.causal = self.task.vocabulary, self.task.causal
+        self.measure, self.shortest = self.task.measure, self.task.shortest
 
     chance = 0.0
 
-    def sample(self, generator, batch, length, *, held_out):
-        self.asked.append((batch, length, held_out))
-        self.gave.append(self.task.sample(generator, batch, length, held_out=held_out))
+    def sample(self, generator, batch, length, *, part="train"):
+        self.asked.append((batch, length, part))
+        self.gave.append(self.task.sample(generator, batch, length, part=part))
         return self.gave[-1]
 
     def gave_as(self, other):
@@ -139,7 +142,7 @@ def test_batches_of_training_depend_on_the_seed_and_not_on_the_method(name):
     plain, shaw, other = recorded = [Recorded(name) for _ in range(3)]
     for method, task, seed in zip(["none", "shaw", "none"], recorded, [0, 0, 1], strict=True):
         train(method, task, train_length=8, seed=seed, recipe=Recipe(3, 5), size=TINY)
-        assert task.asked == [(5, 8, False)] * 3
+        assert task.asked == [(5, 8, "train")] * 3
     assert plain.gave_as(shaw) == [True] * 3
     assert plain.gave_as(other) == [False] * 3
     assert not torch.equal(plain.gave[0].inputs, plain.gave[1].inputs)
@@ -333,10 +336,10 @@ def test_the_sinusoids_are_added_at_the_mean_square_of_the_embeddings():
 MARK, FILLER = 16, 17
 
 
-def draw(name, length, batch=300, *, held_out=False, seed=0):
+def draw(name, length, batch=300, *, part="train", seed=0):
     """Pairs of lists: inputs, targets."""
     generator = torch.Generator().manual_seed(seed)
-    drawn = TASKS[name].sample(generator, batch, length, held_out=held_out)
+    drawn = TASKS[name].sample(generator, batch, length, part=part)
     assert drawn.inputs.shape == drawn.targets.shape == (batch, length)
     assert drawn.inputs.max() < TASKS[name].vocabulary
     return list(zip(drawn.inputs.tolist(), drawn.targets.tolist(), strict=True))
@@ -371,6 +374,39 @@ def values_of_known_keys(line):
     return targets
 
 
+def values_at_the_start(line):
+    known = dict(zip(line[0:8:2], line[1:8:2], strict=True))
+    return [IGNORED] * (len(line) - 4) + [known[key] for key in line[-4:]]
+
+
+PLUS = 10
+
+
+def added(line, plus, *, wide):
+    """The sum by Python's own integers; the line's last sum digit is a target only."""
+    first = line.index(plus)
+    count = first // wide
+    second = line[first + 1 : first + 1 + first]
+    assert line[2 * first + 1] == plus
+    if wide == 2:  # the places are counted in the same way in all three numbers
+        hints = line[0:first:2]
+        assert hints == list(range(hints[0], hints[0] + count)) == second[0::2]
+        assert hints == line[2 * first + 2 : 3 * first + 2 : 2]
+        assert min(hints) >= 12
+    a, b = (
+        sum(digit * 10**i for i, digit in enumerate(number[wide - 1 :: wide]))
+        for number in (line[:first], second)
+    )
+    digits = [(a + b) // 10**i % 10 for i in range(count)]
+    targets = [IGNORED] * len(line)
+    start = 2 * first + wide
+    for i, digit in enumerate(digits):
+        targets[start + wide * i] = digit
+        if i < count - 1:
+            assert line[start + wide * i + 1] == digit
+    return targets
+
+
 SOLVERS = {
     "copy": copied,
     "reverse": lambda line: copied(line, backwards=True),
@@ -378,94 +414,139 @@ SOLVERS = {
     "first": at_the_end(lambda line: line[line.index(MARK) + 1]),
     "last": at_the_end(last_marked),
     "who": before_the_verb,
+    "passkey": at_the_end(lambda line: line[line.index(MARK) + 1]),
+    "recall": values_at_the_start,
+    "addition": lambda line: added(line, PLUS, wide=1),
+    "addition-hints": lambda line: added(line, PLUS, wide=2),
 }
 
 
-@pytest.mark.parametrize("held_out", [False, True])
-@pytest.mark.parametrize("length", [8, 31])
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("length", [12, 31])
 @pytest.mark.parametrize("name", SOLVERS)
-def test_targets_are_what_a_solver_finds_in_the_inputs(name, length, held_out):
-    for line, targets in draw(name, length, held_out=held_out):
+def test_targets_are_what_a_solver_finds_in_the_inputs(name, length, part):
+    for line, targets in draw(name, length, part=part):
         assert targets == SOLVERS[name](line)
 
 
-def characters():
-    """The help texts by another way: chr(token number) a character."""
-    printable = "".join(map(chr, range(32, 127))) + "\n"
-    text = "\n".join(topics[name] for name in sorted(topics))
-    return "".join(chr(printable.index(c)) if c in printable else chr(96) for c in text)
-
-
 def as_text(numbers):
-    return "".join(map(chr, numbers))
+    return "".join("\n" if number == 95 else chr(32 + number) for number in numbers)
 
 
 @pytest.fixture(scope="module")
-def halves():
-    text = characters()
-    cut = int(len(text) * 0.9)
-    return text[:cut], text[cut:]
+def parts():
+    return corpus.parts()
 
 
-@pytest.mark.parametrize("held_out", [False, True])
+def as_numbers(text):
+    """Token numbers by another way: the place in the alphabet."""
+    alphabet = "".join(map(chr, range(32, 127))) + "\n"
+    return [alphabet.index(character) for character in text]
+
+
+def test_the_novel_is_the_one_that_was_hashed():
+    assert hashlib.sha256(corpus.novel().encode()).hexdigest() == corpus.SHA256
+    assert corpus.encode(corpus.novel()[:5000]) == as_numbers(corpus.novel()[:5000])
+
+
+def test_no_32_characters_stand_in_two_parts(parts):
+    for one, other in combinations(parts.values(), 2):
+        assert len(corpus.strings(one)) > 50_000
+        assert not corpus.strings(one) & corpus.strings(other)
+        assert {one[i : i + 16] for i in range(len(one))} & {
+            other[i : i + 16] for i in range(len(other))
+        }  # shorter ones do
+
+
+def test_the_parts_are_the_novels_paragraphs_in_order(parts):
+    novel = corpus.novel().split("\n")
+    split = [part.split("\n") for part in parts.values()]
+    rest = iter(novel)
+    assert all(paragraph in rest for part in split for paragraph in part)  # in order
+    assert len(novel) - sum(map(len, split)) == 15
+    assert "\n".join(novel).endswith("\n" + parts["test"])
+    total = len(corpus.novel())
+    for name, share in (("train", 0.8), ("validation", 0.1), ("test", 0.1)):
+        assert len(parts[name]) / total == pytest.approx(share, abs=0.015)
+
+
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("length", [16, 31])
-def test_text_asks_for_the_next_character(halves, length, held_out):
-    for line, targets in draw("text", length, held_out=held_out):
+def test_text_asks_for_the_next_character(parts, length, part):
+    for line, targets in draw("text", length, part=part):
         assert targets[:-1] == line[1:]
-        assert as_text([*line, targets[-1]]) in halves[held_out]
+        assert as_text([*line, targets[-1]]) in parts[part]
 
 
-@pytest.mark.parametrize("held_out", [False, True])
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("length", [16, 31])
-def test_masked_text_asks_for_what_is_hidden(halves, length, held_out):
+def test_masked_text_asks_for_what_is_hidden(parts, length, part):
     hidden = TASKS["masked-text"].vocabulary - 1
     count = 0
-    for line, targets in draw("masked-text", length, held_out=held_out):
+    for line, targets in draw("masked-text", length, part=part):
         assert [token == hidden for token in line] == [target != IGNORED for target in targets]
         filled = [b if a == hidden else a for a, b in zip(line, targets, strict=True)]
-        assert as_text(filled) in halves[held_out]
+        assert as_text(filled) in parts[part]
         count += line.count(hidden)
     assert count / (300 * length) == pytest.approx(0.15, abs=0.02)
 
 
 @pytest.mark.parametrize("name", ["text", "masked-text"])
 def test_held_out_text_asks_for_the_same_characters_at_every_length(name):
-    tails = [
-        [(line[-16:], targets[-16:]) for line, targets in draw(name, length, held_out=True)]
-        for length in (16, 40, 300)
-    ]
-    assert tails[0] == tails[1] == tails[2]
+    for part in ("validation", "test"):
+        tails = [
+            [(line[-16:], targets[-16:]) for line, targets in draw(name, length, part=part)]
+            for length in (16, 40, 300)
+        ]
+        assert tails[0] == tails[1] == tails[2]
 
 
 @pytest.mark.parametrize("name", ["text", "masked-text"])
-def test_training_windows_stop_where_the_held_out_text_begins(name, monkeypatch, halves):
-    parts = tasks_module._halves()
-    assert tuple(as_text(part.tolist()) for part in parts) == halves
-    monkeypatch.setattr(tasks_module, "_halves", lambda: torch.arange(90).split([40, 50]))
-    monkeypatch.setattr(tasks_module.MaskedText, "hidden", 95)
-    for held_out, ends in ((False, range(17, 41)), (True, range(65, 91))):
-        lines = draw(name, 16, batch=2000, held_out=held_out)
-        after = name == "text"  # then the last character of a window is a target only
-        windows = {tuple(t if i == 95 else i for i, t in zip(*pair, strict=True)) for pair in lines}
+def test_training_windows_end_anywhere_and_those_of_tests_evenly(name, monkeypatch):
+    parts = {
+        "train": torch.arange(40),
+        "validation": torch.arange(60),
+        "test": torch.arange(50, 95),
+    }
+    monkeypatch.setattr(tasks_module, "_numbers", lambda: parts)
+    monkeypatch.setattr(tasks_module, "LONGEST", 20)
+    hidden = TASKS["masked-text"].hidden
+    after = name == "text"  # then the last character of a window is a target only
+    for part, ends in (("train", range(17, 41)), ("validation", range(20, 61, 8))):
+        lines = draw(name, 16, batch=2000 if part == "train" else 6, part=part)
+        windows = {
+            tuple(t if i == hidden else i for i, t in zip(*pair, strict=True)) for pair in lines
+        }
         assert windows == {tuple(range(end - 16 - after, end - after)) for end in ends}
+    (line, _), *_ = draw("text", 16, batch=5, part="test")
+    assert line == list(range(50 + 20 - 17, 50 + 20 - 1))
 
 
-def test_chance_and_goal_of_text_are_counts_of_characters_and_of_pairs(halves):
-    train_text, test_text = halves
+def test_the_1024_windows_of_a_test_score_each_character_once():
+    for part in ("validation", "test"):
+        text = tasks_module._numbers()[part]
+        ends = torch.linspace(tasks_module.LONGEST, len(text), 1024, dtype=torch.float64).long()
+        assert ends.diff().min() >= tasks_module.TAIL
+
+
+def test_chance_and_goal_are_counts_scored_on_the_very_characters_of_the_test(parts):
+    train_text = parts["train"]
     singles, pairs, firsts = (
         Counter(train_text),
         Counter(pairwise(train_text)),
         Counter(train_text[:-1]),
     )
     chance = goal = 0.0
-    for before, after in pairwise(test_text):
-        share = (singles[after] + 1) / (len(train_text) + 97)
-        chance -= math.log(share)
-        goal -= math.log((pairs[before, after] + share) / (firsts[before] + 1))
+    lines = draw("text", 16, batch=1024, part="test")
+    for line, targets in lines:
+        for before, after in zip(as_text(line), as_text(targets), strict=True):
+            share = (singles[after] + 1) / (len(train_text) + 97)
+            chance -= math.log(share)
+            goal -= math.log((pairs[before, after] + share) / (firsts[before] + 1))
     for name in ("text", "masked-text"):
-        assert TASKS[name].chance == pytest.approx(chance / (len(test_text) - 1), rel=1e-4)
-        assert TASKS[name].goal == pytest.approx(goal / (len(test_text) - 1), rel=1e-4)
-        assert TASKS[name].reached(goal / len(test_text) - 0.1)
+        assert TASKS[name].chance == pytest.approx(chance / 1024 / 16, rel=1e-4)
+        assert TASKS[name].goal == pytest.approx(goal / 1024 / 16, rel=1e-4)
+        assert TASKS[name].reached(goal / 1024 / 16 - 0.1)
         assert not TASKS[name].reached(TASKS[name].chance)
 
 
@@ -478,7 +559,12 @@ def test_chance_is_the_score_of_a_guess(name):
         elif name in ("first", "last"):
             guesses = [line[i + 1] for i, token in enumerate(line) if token == MARK]
         else:
-            guesses = range(8, 16) if name == "induction" else range(16)
+            guesses = {
+                "induction": range(8, 16),
+                "recall": line[1:8:2],
+                "addition": range(10),
+                "addition-hints": range(10),
+            }.get(name, range(16))
         answers = [target for target in targets if target != IGNORED]
         right += sum(rng.choice(guesses) == answer for answer in answers)
         asked += len(answers)
@@ -528,24 +614,31 @@ def test_in_induction_a_key_keeps_its_value_within_a_line_and_only_there():
 
 
 SHORTEST = {"text": 1, "masked-text": 1, "copy": 2, "reverse": 2, "induction": 3, "who": 3}
+SHORTEST |= {"passkey": 4, "recall": 12, "addition": 4, "addition-hints": 7}
 
 
 @every_task
-@pytest.mark.parametrize("held_out", [False, True])
-def test_a_length_that_is_too_small_is_refused(name, held_out):
+@pytest.mark.parametrize("part", PARTS)
+def test_a_length_that_is_too_small_is_refused(name, part):
     shortest = SHORTEST.get(name, 6)
-    draw(name, shortest, held_out=held_out)
+    draw(name, shortest, part=part)
     for length in (shortest - 1, -3):
-        message = f"length must be at least {shortest}( and below \\d+)?, got {length}"
+        message = f"length must be at least {shortest}, got {length}"
         with pytest.raises(ValueError, match=message):
-            draw(name, length, held_out=held_out)
+            draw(name, length, part=part)
 
 
-def test_text_that_is_too_long_is_refused(halves):
-    for held_out in (False, True):
-        longest = len(halves[held_out]) // 2
-        with pytest.raises(ValueError, match=f"below {longest}, got {longest}"):
-            draw("text", longest, batch=1, held_out=held_out)
+@pytest.mark.parametrize(("name", "longest"), [("text", 4095), ("addition-hints", 768)])
+def test_a_length_that_is_too_large_is_refused(name, longest):
+    draw(name, longest, batch=1, part="test")
+    with pytest.raises(ValueError, match=f"length must be .*, got {longest + 1}"):
+        draw(name, longest + 1, batch=1, part="test")
+
+
+def test_a_part_that_does_not_exist_is_refused():
+    for name in TASKS:
+        with pytest.raises(ValueError, match=r"part must be one of .*, got 'held out'"):
+            draw(name, 16, part="held out")
 
 
 # --- training ---
@@ -591,6 +684,7 @@ def test_a_class_of_the_readers_own_works_as_a_method():
         (f"task must be one of {', '.join(TASKS)}, got 'sort'", {"task": "sort"}),
         ("seed must be from 0 to 9999, got -1", {"seed": -1}),
         ("seed must be from 0 to 9999, got 10000", {"seed": 10_000}),
+        ("data_seed must be from 0 to 9999, got 10000", {"data_seed": 10_000}),
         ("train_length must be positive, got 0", {"train_length": 0}),
         ("length must be at least 6, got 5", {"task": "first", "train_length": 5}),
         ("device must be there, got 'cuda' without CUDA", {"device": "cuda"}),
@@ -604,12 +698,15 @@ def test_train_refuses_by_name_rule_and_value(message, options, monkeypatch):
         train(**{"method": "none", "task": "who", "recipe": FEW, "size": TINY, **options})
 
 
+BAD_RATES = (0.0, -1.0, math.nan, math.inf)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("steps", 0), ("steps", -5), ("batch", 0), ("rate", 0.0), ("rate", -1.0), ("rate", math.nan)],
+    [*(("steps", n) for n in (0, -5)), ("batch", 0), *(("rate", x) for x in BAD_RATES)],
 )
 def test_a_recipe_of_nothing_is_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
+    with pytest.raises(ValueError, match=f"{name} must be positive and finite, got {value}"):
         Recipe(**{name: value})
 
 
@@ -751,6 +848,10 @@ def test_results_are_averages_over_what_was_asked(task, tokens_at_a_time, monkey
     assert results["tail_loss"] == mean([loss for place, loss in losses if place >= 4])
     blocks = [mean([loss for place, loss in losses if place // 8 == b]) for b in range(3)]
     assert results["by_block"] == blocks
+    assert len(results["each"]) == 7
+    asked = [target != IGNORED for target in batch.targets[0, -16:].tolist()]
+    if all(asked):  # then all sequences count alike
+        assert mean(results["each"]) == results["tail_loss"]
     assert (None in blocks) == (task == "copy")
 
 
@@ -759,7 +860,7 @@ def test_two_models_are_tested_on_the_same_held_out_sequences():
     for task, method, seed in ((one, "none", 0), (other, "t5", 5)):
         model = small(method, "induction", seed=seed)
         evaluate(model, task, [8, 32], sequences=9)
-        assert task.asked == [(9, 8, True), (9, 32, True)]
+        assert task.asked == [(9, 8, "test"), (9, 32, "test")]
     assert one.gave_as(other) == [True, True]
 
 

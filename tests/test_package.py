@@ -29,6 +29,7 @@ COLAB = {
     "tqdm": "4.67.3",
     "joblib": "1.5.3",
     "filelock": "3.32.3",
+    "pydantic": "2.13.4",
 }
 COLAB_PYTHON = "3.13"
 

@@ -1,8 +1,12 @@
 """Records survive what disks and machines do to them; sweeps lose nothing and repeat nothing."""
 
+import contextlib
+import csv
 import errno
+import io
 import itertools
 import json
+import math
 import os
 import re
 import signal
@@ -18,10 +22,10 @@ from distributed import LocalCluster
 
 from posenc.lab import METHODS, TASKS, Recipe, records, sweep
 from posenc.lab.__main__ import main
+from posenc.lab.provenance import commit
 from posenc.lab.records import FORMAT, SHIPPED, Record, Run, append, read, recorded
-from posenc.lab.report import by_position, groups, rows, table
-from posenc.lab.sweep import execute, grid
-from posenc.lab.timing import commit
+from posenc.lab.sweep import MULTIPLES, execute, grid
+from posenc.lab.tables import by_position, groups, rows, table
 from posenc.show import plot_lengths
 
 ROOT = Path(__file__).parents[1]
@@ -46,7 +50,9 @@ def run(method="rope", seed=0, **settings):
 def made(method="rope", seed=0, results=None, *, converged=True, **settings):
     """A record by hand; results: length -> accuracy, or why there is none."""
     results = {
-        length: score if isinstance(score, str) else {"accuracy": score, "by_block": [None, 0.1]}
+        length: score
+        if isinstance(score, str)
+        else {"loss": 0.5, "accuracy": score, "tail_loss": None, "by_block": [None, 0.1]}
         for length, score in (results or {4: 0.75, 8: "too far"}).items()
     }
     return Record(
@@ -111,12 +117,17 @@ FOREIGN = {
     "binary": (b"\x80\xff\x00\xfe", ""),
     "deep": (b"[" * 100_000, ""),
     "nothing": (b"", "Expecting value"),
-    "no run": (json.dumps({"format": FORMAT, "results": {}}).encode(), "run"),
-    "a run of other parts": (changed(run={"methods": 1}), "method"),
+    "no run": (json.dumps({"format": FORMAT, "results": {}}).encode(), "run: Field required"),
+    "a run of other parts": (changed(run={"methods": 1}), "run.method: Field required"),
+    "a misspelled key": (changed(run={**asdict(run()), "sed": 1}), "run.sed: "),
+    "a wrong type": (changed(run={**asdict(run()), "seed": "1"}), "run.seed: Input should be"),
     "another method": (changed(run=asdict(run("rotary"))), "method must be one of none, "),
     "another task": (changed(run=asdict(run(task="sort"))), "task must be one of text, "),
-    "results that are none": (changed(results=[1]), "items"),
-    "lengths that are none": (changed(results={"far": 1}), "far"),
+    "results that are none": (changed(results=[1]), "results: "),
+    "lengths that are none": (changed(results={"far": "1"}), "results.far"),
+    "a score that is none": (changed(results={4: {"loss": "low"}}), "results.4"),
+    "NaN": (changed(score=float("nan")), "NaN is no JSON"),
+    "infinity": (changed(score=float("-inf")), "-Infinity is no JSON"),
 }
 
 
@@ -222,7 +233,7 @@ def executed(monkeypatch):
     """The runs that this process executes; they take no time."""
     calls = []
 
-    def fake(run, *, command=""):
+    def fake(run, *, command="", **_):
         calls.append(run)
         return replace(made(), run=run)
 
@@ -239,14 +250,20 @@ def test_each_run_is_executed_once(tmp_path, executed):
     assert sweep.sweep(runs, path, jobs=1) == 0
     assert executed == runs
     assert path.read_bytes() == before
-    more = [run(seed=2), run(rate=1e-3), run(size={}), run(steps=3), run(task="first")]
+    more = [
+        run(seed=2),
+        run(rate=1e-3),
+        run(size={}),
+        run(steps=3),
+        run(task="first", train_length=8),
+    ]
     assert sweep.sweep([*runs, *more], path, jobs=1) == 5
     assert executed == runs + more
     assert keys(path) == [run.key for run in runs + more]
 
 
 def test_a_run_that_fails_leaves_those_before_it_on_disk(tmp_path, executed, monkeypatch):
-    def fails(run, *, command=""):
+    def fails(run, *, command="", **_):
         if run.seed == 2:
             raise ArithmeticError("it failed")
         return replace(made(), run=run)
@@ -262,11 +279,21 @@ def test_a_run_that_fails_leaves_those_before_it_on_disk(tmp_path, executed, mon
     ("wrong", "message"),
     [
         ({"seed": -1}, "seed must be from 0 to 9999, got -1"),
-        ({"steps": 0}, "steps must be positive, got 0"),
-        ({"rate": 0.0}, "rate must be positive, got 0"),
+        ({"steps": 0}, "steps must be positive and finite, got 0"),
+        ({"rate": 0.0}, "rate must be positive and finite, got 0"),
         ({"size": {"dim": 20}}, "dim must be a multiple of 2 num_heads = 8, got 20"),
         ({"size": {"num_layers": 0}}, "num_layers must be positive, got 0"),
         ({"task": "sort"}, "task must be one of"),
+        ({"data_seed": -1}, "data_seed must be from 0 to 9999, got -1"),
+        ({"rate": math.inf}, "rate must be positive and finite, got inf"),
+        ({"part": "train"}, "part must be one of test, validation, got 'train'"),
+        ({"task": "first", "train_length": 5}, "length must be at least 6, got 5"),
+        ({"task": "text", "train_length": 512}, "length must be below 4096, got 4096"),
+        ({"device": "cuda"}, "device must be there, got 'cuda' without CUDA"),
+        ({"method": "rotary"}, "method must be one of none, .* got 'rotary'"),
+        ({"method": "math:pi"}, "method must be a class of posenc.lab.Method, got 'math:pi'"),
+        ({"source": "1234"}, "source must be that of rope, got '1234'"),
+        ({"knobs": {"base": 1.0}}, "base must be a finite number above 1, got 1.0"),
     ],
 )
 def test_nothing_is_run_if_one_run_cannot_be(tmp_path, executed, wrong, message):
@@ -275,6 +302,12 @@ def test_nothing_is_run_if_one_run_cannot_be(tmp_path, executed, wrong, message)
         sweep.sweep([run(), run(**wrong)], path, jobs=1)
     assert not executed
     assert not path.exists()
+
+
+def test_a_knob_that_the_method_does_not_have_is_refused(tmp_path, executed):
+    with pytest.raises(TypeError, match="'bass'"):
+        sweep.sweep([run(knobs={"bass": 30.0})], tmp_path / "cpu.jsonl", jobs=1)
+    assert not executed
 
 
 def test_two_sweeps_do_not_write_to_one_file(tmp_path, executed, monkeypatch):
@@ -323,7 +356,7 @@ def test_a_grid_has_whole_seeds_and_the_tasks_own_settings(monkeypatch):
 def test_a_record_says_what_came_of_a_run_and_where():
     record = execute(run("learned", steps=3), command="typed")
     assert record.run == run("learned", steps=3)
-    assert list(record.results) == [4, 8, 16, 32, 64]
+    assert list(record.results) == [4, 8, 16, 32]
     assert record.results[8] == "positions must be below 4, got 7"
     assert record.score == record.results[4]["accuracy"]
     assert record.converged == (record.score >= record.goal)
@@ -363,6 +396,17 @@ def alone(runs):
     return {one.key: replace(execute(one), provenance={}) for one in runs}
 
 
+def _of_session(leader):
+    """The processes of a session that are still running, by Linux's own books."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
+            if int(session) == leader and state != "Z":
+                found.append(stat.parent.name)
+    return found
+
+
 def test_a_sweep_that_is_killed_goes_on(tmp_path, capsys):
     path = tmp_path / "cpu.jsonl"
     words = "--methods none learned --tasks who --lengths 4 --seeds 0 1 2 3 --steps 40 --batch 4"
@@ -380,8 +424,13 @@ def test_a_sweep_that_is_killed_goes_on(tmp_path, capsys):
             time.sleep(0.005)
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
+        deadline = time.monotonic() + 20
+        while _of_session(process.pid):  # its workers end by themselves
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # its workers would wait for it
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     runs = grid(["none", "learned"], ["who"], [4], range(4), steps=40, batch=4, size=TINY)
     done = path.read_bytes()
     before = len(keys(path))
@@ -450,7 +499,15 @@ def refused(capsys, *arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--methods", "rotary"], "invalid choice: 'rotary' (choose from 'none'"),
+        (["--methods", "rotary"], "method must be one of none, "),
+        (["--methods", "nowhere:Kerple"], "method must be found, got nowhere:Kerple"),
+        (["--rate", "inf"], "must be positive and finite, got inf"),
+        (["--rate", "nan"], "must be positive and finite, got nan"),
+        (["--quick", "--tasks", "copy"], "--quick chooses the tasks itself, got --tasks"),
+        (["--quick", "--seeds", "5"], "--quick chooses the seeds itself, got --seeds"),
+        (["--device", "cuda", "--tasks", "who"], "device must be there, got cuda without CUDA"),
+        (["--lengths", "5", "--tasks", "first"], "length must be at least 6, got 5"),
+        (["--results", str(SHIPPED)], "must be outside of the package"),
         (["--tasks", "sort"], "invalid choice: 'sort'"),
         (["--steps", "0"], "must be positive, got 0"),
         (["--lengths", "x"], "x"),
@@ -523,14 +580,15 @@ def test_a_report_has_means_half_ranges_and_marks(tmp_path, capsys):
             append(tmp_path / "cpu.jsonl", made(method, seed, results, converged=converged))
     with (tmp_path / "cpu.jsonl").open("a") as file:
         file.write("torn")
-    assert main(["report", "--results", str(tmp_path)]) == 0
+    assert main(["report", "--results", str(tmp_path), "--markdown"]) == 0
     said = capsys.readouterr()
     assert "cpu.jsonl, line 10: not a record" in said.err
     lines = said.out.splitlines()
-    assert lines[0] == (
-        "who, trained at 4 on cpu, dim 16, num_heads 2, num_layers 1, 2 steps of 4 at 0.002: "
-        "right answers; chance 0.50, goal 0.95"
-    )
+    assert lines[:2] == [
+        "who, trained at 4 on cpu, 2 steps of 4, dim 16, num_heads 2, num_layers 1; test, second "
+        "design; rate 0.002",
+        "right answers, higher is better; chance 0.50, goal 0.95",
+    ]
     expected = [["method", "4", "8", "seeds"], ["---"] * 4]
     for method in METHODS:  # their order
         if method not in SCORES:
@@ -539,16 +597,20 @@ def test_a_report_has_means_half_ranges_and_marks(tmp_path, capsys):
         row = [method if all(ok for _, ok in SCORES[method]) else f"{method} *"]
         for column in columns:
             if "too far" in column:
-                row.append("cannot run")
+                row.append("-")
             else:
                 average, spread = sum(column) / 3, (max(column) - min(column)) / 2
-                row.append(f"{average:.2f} ± {spread:.2f}")
+                row.append(f"{average:.2f}±{spread:.2f}")
         expected.append([*row, "3"])
     assert [cells(line) for line in lines if line.startswith("|")] == expected
-    assert expected[2] == ["none *", "0.66 ± 0.23", "0.46 ± 0.06", "3"]
+    assert expected[2] == ["none *", "0.66±0.23", "0.46±0.06", "3"]
     missing = [method for method in METHODS if method not in SCORES]
     assert f"Not run: {', '.join(missing)}." in lines
-    assert lines[-1] == "\\* not converged at the training length: supports no claim."
+    assert lines[-3:] == [
+        "@ is the learning rate. A cell is the mean over seeds; ± is half the range from",
+        "the worst seed to the best, no confidence interval.",
+        "\\* not converged at the training length: supports no claim.",
+    ]
 
 
 def test_a_report_of_all_methods_misses_none():
@@ -572,22 +634,66 @@ def test_a_row_counts_seeds_and_says_why_a_length_is_refused():
         {"device": "cuda"},
         {"steps": 3},
         {"batch": 5},
-        {"rate": 1e-3},
+        {"part": "validation"},
+        {"drawn": True},
+        {"design": "first"},
     ],
 )
 def test_what_was_trained_otherwise_has_a_table_of_its_own(other):
     some = [made(), made(**other)]
     assert [len(group) for group in groups(some).values()] == [1, 1]
-    assert table(some).count("| method |") == 2
+    assert table(some, style="markdown").count("| method |") == 2
     if not {"task", "train_length"} & other.keys():
-        with pytest.raises(ValueError, match="records must share device, size, steps, batch"):
+        with pytest.raises(ValueError, match="records must share device, size, steps and batch"):
             rows(some, "who", 4)
-        with pytest.raises(ValueError, match="records must share device, size, steps, batch"):
+        with pytest.raises(ValueError, match="records must share device, size, steps and batch"):
             by_position(some, "who", 4, "rope", 4)
 
 
+@pytest.mark.parametrize("other", [{"rate": 1e-3}, {"knobs": {"base": 30.0}}])
+def test_another_setting_of_a_method_is_another_row_and_never_mixed(other):
+    some = [made("none"), made(), made(**other)]
+    assert len(groups(some)) == 1
+    lines = [cells(line)[0] for line in table(some, style="markdown").splitlines() if "|" in line]
+    assert len(set(lines)) == len(lines) == 5
+    with pytest.raises(ValueError, match=r"share rate and knobs, got .* for rope"):
+        rows(some, "who", 4)
+    with pytest.raises(ValueError, match=r"share rate and knobs, got .* for rope"):
+        by_position(some, "who", 4, "rope", 4)
+    assert [row.rate for row in rows([made("none"), made(**other)], "who", 4)] == [
+        2e-3,
+        other.get("rate", 2e-3),
+    ]
+
+
+def test_a_report_fits_a_screen_or_is_csv_or_of_one_task(tmp_path, capsys):
+    long = {"gain": 100.0, "distance": 0.25}
+    some = [made(seed=seed, results={4 * 2**i: 0.25 for i in range(5)}) for seed in range(10)]
+    some += [made("t5", knobs=long), made(task="first", train_length=8, results={8: 0.5})]
+    for record in some:
+        append(tmp_path / "cpu.jsonl", record)
+    report = ["report", "--results", str(tmp_path)]
+    assert main(report) == 0
+    text = capsys.readouterr().out
+    body = [line for line in text.splitlines() if not line.startswith(("who,", "first,"))]
+    assert max(map(len, body)) <= 79
+    assert "t5(distance=0.25, gain=100)" in text
+    assert main([*report, "--task", "first"]) == 0
+    assert "who" not in capsys.readouterr().out
+    assert main([*report, "--csv"]) == 0
+    found = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert len(found) == 10 * 5 + 2 + 1
+    last = [(line["method"], line["knobs"], line["length"], line["score"]) for line in found[-3:]]
+    assert last == [
+        ("t5", "(distance=0.25, gain=100)", "4", "0.75"),
+        ("t5", "(distance=0.25, gain=100)", "8", ""),
+        ("rope", "", "8", "0.5"),
+    ]
+    assert found[-2]["refused"] == "too far"
+
+
 def test_a_seed_that_is_there_twice_is_refused():
-    with pytest.raises(ValueError, match=r"different seeds, got \[0, 0\] for rope"):
+    with pytest.raises(ValueError, match=r"different seeds, got .* for rope"):
         table([made(), made()])
 
 
@@ -629,33 +735,39 @@ def _high(band):
 
 
 def test_every_shipped_line_is_a_record_with_its_provenance():
-    shipped = recorded()
+    shipped = [*recorded("first"), *recorded()]
     assert len({record.run.key for record in shipped}) == len(shipped)
     for record in shipped:
         task = TASKS[record.run.task]
         assert record.score == record.results[record.run.train_length][task.measure]
         goal_reached = record.score >= record.goal
+        multiples = MULTIPLES[record.run.part]
+        if record.run.design == "first":
+            multiples = (1, 2, 4, 8, 16)
         if task.measure == "tail_loss":
             goal_reached = record.score <= record.goal
         assert record.converged == goal_reached
-        assert sorted(record.results) == [record.run.train_length * 2**i for i in range(5)]
+        assert sorted(record.results) == [record.run.train_length * m for m in multiples]
         assert re.fullmatch(r"[0-9a-f]{7,}", record.provenance["commit"])
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", record.provenance["date"])
-        assert record.provenance["command"].startswith("python -m posenc.lab sweep")
+        assert record.provenance["command"].startswith("python -m posenc.lab s")
         assert record.provenance["seconds"] > 1
         assert {"device", "versions"} < set(record.provenance)
 
 
+FIRST_TASKS = {"text", "masked-text", "copy", "reverse", "induction", "first", "last", "who"}
+
+
 def test_each_method_was_run_on_each_recorded_task_with_three_seeds():
-    usual = [r.run for r in recorded() if (r.run.device, r.run.rate) == ("cpu", Recipe.rate)]
+    usual = [r.run for r in recorded("first") if (r.run.device, r.run.rate) == ("cpu", Recipe.rate)]
     runs = {(run.task, run.method, run.seed) for run in usual}
     tasks = {task for task, _, _ in runs}
-    assert tasks == set(TASKS)
+    assert tasks == FIRST_TASKS
     assert runs == set(itertools.product(tasks, METHODS, range(3)))
 
 
 def test_each_method_was_run_on_text_at_four_rates():
-    runs = [r.run for r in recorded() if (r.run.device, r.run.task) == ("cpu", "text")]
+    runs = [r.run for r in recorded("first") if (r.run.device, r.run.task) == ("cpu", "text")]
     rates = {0.001, 0.002, 0.004, 0.008}
     assert {run.rate for run in runs} == rates
     first = {(run.method, run.rate) for run in runs if run.seed == 0}
@@ -666,15 +778,19 @@ def test_each_method_was_run_on_text_at_four_rates():
 
 
 def test_a_shipped_record_can_be_had_again():
-    (old,) = (r for r in recorded() if (r.run.task, r.run.method, r.run.seed) == ("who", "t5", 0))
+    (old,) = (
+        r for r in recorded("first") if (r.run.task, r.run.method, r.run.seed) == ("who", "t5", 0)
+    )
     new = execute(old.run)
     assert new.converged == old.converged
     assert new.score == pytest.approx(old.score, abs=0.03)
 
 
 def test_a_shipped_line_that_is_no_record_is_refused(tmp_path, monkeypatch):
-    assert list(SHIPPED.glob("*.jsonl"))
+    assert list(SHIPPED.glob("first/*.jsonl"))
     monkeypatch.setattr(records, "SHIPPED", tmp_path)
     (tmp_path / "cpu.jsonl").write_text("nothing\n")
     with pytest.raises(ValueError, match="line 1"):
         recorded()
+    with pytest.raises(ValueError, match="design must be one of second, first, got 'third'"):
+        recorded("third")

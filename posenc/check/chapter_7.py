@@ -13,7 +13,8 @@ from posenc.card import report_card
 from posenc.check.calls import UNANSWERED, Wrong, call, kind
 from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict
 from posenc.frequencies import inverse_frequencies
-from posenc.lab.methods import METHODS, Config, Method
+from posenc.lab.config import Config
+from posenc.lab.methods import METHODS, Method
 from posenc.lab.model import Transformer
 from posenc.lab.tasks import TASKS
 from posenc.lab.training import Recipe, evaluate, train

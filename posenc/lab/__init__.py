@@ -4,12 +4,13 @@
 positional method of your own must be. `device_times` times code, `peak_memory` weighs it.
 """
 
-from posenc.lab.methods import METHODS, Config, Method
+from posenc.lab.config import Config
+from posenc.lab.methods import METHODS, Method
 from posenc.lab.model import Transformer
+from posenc.lab.provenance import device_times, peak_memory, provenance
 from posenc.lab.records import Record, Run, read, recorded
-from posenc.lab.report import Row, by_position, rows, table
+from posenc.lab.tables import Row, by_position, rows, table
 from posenc.lab.tasks import TASKS, Batch, Task
-from posenc.lab.timing import device_times, peak_memory, provenance
 from posenc.lab.training import Recipe, evaluate, train
 
 __all__ = [

@@ -1,14 +1,16 @@
 """The positional methods of the laboratory: what each changes in the transformer, and no more."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import ClassVar
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.frequencies import angles, inverse_frequencies
+from posenc.lab.config import Config
 from posenc.learned import LearnedEncoding
 from posenc.relative import relative_positions
 from posenc.rotary import rotate
@@ -18,58 +20,20 @@ from posenc.t5 import T5RelativeBias
 from posenc.transformer_xl import TransformerXLRelative
 
 
-@dataclass(frozen=True)
-class Config:
-    """The size of a model and what it is trained for.
-
-    Args:
-        vocabulary: number of different tokens.
-        causal: whether a token sees only itself and earlier ones (a decoder).
-        train_length: tokens of a training sequence.
-        dim: channels of the residual stream.
-        num_heads: heads of a layer; each has dim / num_heads channels.
-        num_layers: layers.
-
-    Raises:
-        ValueError: if a number is not positive, or dim is no multiple of 2 num_heads.
-
-    Example:
-        >>> Config(vocabulary=10, causal=True, train_length=64).head_dim
-        24
-    """
-
-    vocabulary: int
-    causal: bool
-    train_length: int
-    dim: int = 96
-    num_heads: int = 4
-    num_layers: int = 3
-
-    def __post_init__(self):
-        for name in ("vocabulary", "train_length", "dim", "num_heads", "num_layers"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
-        if self.dim % (2 * self.num_heads):
-            unit = 2 * self.num_heads
-            raise ValueError(f"dim must be a multiple of 2 num_heads = {unit}, got {self.dim}")
-
-    @property
-    def head_dim(self) -> int:
-        """Channels of one head."""
-        return self.dim // self.num_heads
-
-
 class Method(nn.Module):
     """No positions at all; a method overrides one of four hooks and is complete.
 
     The model calls `embed` once and, in every layer, `attend`, which by default calls `turn`
     on the queries and on the keys and adds `bias` to the scores.
 
+    `knobs` names the settings that a fair comparison must choose for this method, with the values
+    that `posenc.lab.study` tries; each is a keyword argument. (Defaults are those of the first
+    design: the paper's, but for T5's gain.)
+
     Args:
         config: the model that the method is for.
 
     Example:
-        >>> import torch
         >>> class Nearest(Method):  # each head prefers the keys nearby
         ...     def bias(self, relative):
         ...         return -0.5 * relative.abs().expand(self.config.num_heads, -1, -1)
@@ -77,6 +41,8 @@ class Method(nn.Module):
         >>> Nearest(Config(10, True, 64)).bias(relative_positions(positions, positions)).shape
         torch.Size([4, 3, 3])
     """
+
+    knobs: ClassVar[dict[str, tuple[float, ...]]] = {}
 
     def __init__(self, config: Config):
         super().__init__()
@@ -115,20 +81,40 @@ class Method(nn.Module):
 
 
 class Sinusoidal(Method):
-    """Vaswani et al.: the sinusoids are added to embeddings of the same mean square."""
+    """Vaswani et al.: the sinusoids are added to embeddings of the same mean square.
+
+    Args:
+        config: the model that the method is for.
+        base: as in `sinusoidal_encoding`.
+        scale: root mean square of what is added, in units of that of the embeddings.
+    """
+
+    knobs: ClassVar = {"base": (30.0, 100.0, 1000.0, 10_000.0), "scale": (0.3, 1.0)}
+
+    def __init__(self, config: Config, *, base: float = 10_000.0, scale: float = 1.0):
+        super().__init__(config)
+        self.base = base
+        self.scale = scale
 
     def embed(self, x, positions):
-        """Add the encoding, scaled to a mean square of 1 like the embeddings."""
-        encoding = sinusoidal_encoding(positions, self.config.dim, dtype=x.dtype)
-        return x + 2**0.5 * encoding
+        """Add the encoding."""
+        encoding = sinusoidal_encoding(positions, self.config.dim, base=self.base, dtype=x.dtype)
+        return x + self.scale * 2**0.5 * encoding
 
 
 class Learned(Method):
-    """A learned row for each position of the training length, and none beyond."""
+    """A learned row for each position of the training length, and none beyond.
 
-    def __init__(self, config: Config):
+    Args:
+        config: the model that the method is for.
+        std: standard deviation of the rows at the start; that of the embeddings is 1.
+    """
+
+    knobs: ClassVar = {"std": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)}
+
+    def __init__(self, config: Config, *, std: float = 1.0):
         super().__init__(config)
-        self.table = LearnedEncoding(config.train_length, config.dim, std=1.0)
+        self.table = LearnedEncoding(config.train_length, config.dim, std=std)
 
     def embed(self, x, positions):
         """Add the rows; raises IndexError beyond the table."""
@@ -136,13 +122,22 @@ class Learned(Method):
 
 
 class Shaw(Method):
-    """Shaw et al.: learned vectors for relative positions clipped at a quarter of the length."""
+    """Shaw et al.: learned vectors for relative positions, clipped.
 
-    def __init__(self, config: Config):
+    Args:
+        config: the model that the method is for.
+        clip: where distances are clipped, in units of the training length.
+        std: standard deviation of the vectors at the start.
+    """
+
+    knobs: ClassVar = {"clip": (1 / 16, 1 / 8, 1 / 4, 1 / 2), "std": (0.02, 0.2)}
+
+    def __init__(self, config: Config, *, clip: float = 0.25, std: float = 0.02):
         super().__init__(config)
-        clip = max(1, config.train_length // 4)
+        distance = max(1, int(clip * config.train_length))
         layers = (
-            ShawRelative(config.head_dim, max_distance=clip) for _ in range(config.num_layers)
+            ShawRelative(config.head_dim, max_distance=distance, std=std)
+            for _ in range(config.num_layers)
         )
         self.layers = nn.ModuleList(layers)
 
@@ -152,12 +147,20 @@ class Shaw(Method):
 
 
 class TransformerXL(Method):
-    """Transformer-XL's four terms; its recurrence over segments is not part of this."""
+    """Transformer-XL's four terms; its recurrence over segments is not part of this.
 
-    def __init__(self, config: Config):
+    Args:
+        config: the model that the method is for.
+        base: as in `sinusoidal_encoding`, of the distances.
+        std: standard deviation of u, v and W_R at the start.
+    """
+
+    knobs: ClassVar = {"base": (30.0, 100.0, 1000.0, 10_000.0), "std": (0.02, 0.1)}
+
+    def __init__(self, config: Config, *, base: float = 10_000.0, std: float = 0.05):
         super().__init__(config)
         self.layers = nn.ModuleList(
-            TransformerXLRelative(config.num_heads, config.head_dim, config.dim, std=0.05)
+            TransformerXLRelative(config.num_heads, config.head_dim, config.dim, base=base, std=std)
             for _ in range(config.num_layers)
         )
 
@@ -167,21 +170,27 @@ class TransformerXL(Method):
 
 
 class T5(Method):
-    """T5's bias by buckets; max_distance is half the training length, so all buckets train.
+    """T5's bias by buckets.
 
     Adam moves a number by about one learning rate a step, which in a short training is little
-    for a bias. The table is therefore multiplied by `gain`: of 1, 10 and 30 the one with the
-    lowest loss on text at the training length.
+    for a bias. The table may therefore be multiplied by a gain; T5's own is 1.
+
+    Args:
+        config: the model that the method is for.
+        gain: what the table is multiplied by.
+        distance: where the last bucket begins, in units of the training length, and at 16 at
+            the least; up to 1 all buckets are trained.
     """
 
-    gain = 30.0
+    knobs: ClassVar = {"gain": (3.0, 10.0, 30.0, 100.0), "distance": (0.5, 1.0)}
 
-    def __init__(self, config: Config, *, max_distance: int | None = None):
+    def __init__(self, config: Config, *, gain: float = 30.0, distance: float = 0.5):
         super().__init__(config)
+        self.gain = gain
         self.table = T5RelativeBias(
             config.num_heads,
             num_buckets=16 if config.causal else 32,
-            max_distance=max_distance or max(16, config.train_length // 2),
+            max_distance=max(16, int(distance * config.train_length)),
             bidirectional=not config.causal,
         )
 
@@ -191,36 +200,65 @@ class T5(Method):
 
 
 class T5Beyond(T5):
-    """T5's bias with max_distance at twice the training length: the last buckets never train."""
+    """T5's bias with its last bucket at twice the training length: the last ones never train."""
 
-    def __init__(self, config: Config):
-        super().__init__(config, max_distance=max(16, 2 * config.train_length))
+    knobs: ClassVar = {"gain": (3.0, 10.0, 30.0, 100.0)}
+
+    def __init__(self, config: Config, *, gain: float = 30.0):
+        super().__init__(config, gain=gain, distance=2.0)
 
 
 class Rope(Method):
-    """RoPE with base 10000 over all channels of a head."""
+    """RoPE over all channels of a head, or over its fast pairs alone.
+
+    Args:
+        config: the model that the method is for.
+        base: as in `inverse_frequencies`.
+        share: the share of pairs that turn, the fastest ones; the slow rest stands still.
+    """
+
+    knobs: ClassVar = {"base": (10.0, 30.0, 100.0, 1000.0), "share": (0.5, 1.0)}
+
+    def __init__(self, config: Config, *, base: float = 10_000.0, share: float = 1.0):
+        super().__init__(config)
+        self.base = base
+        self.share = share
 
     def turn(self, x, positions):
         """Rotate each pair of channels by its angle."""
-        turns = angles(positions, inverse_frequencies(self.config.head_dim))
-        return rotate(x, turns, pairing="half")
+        inv_freq = inverse_frequencies(self.config.head_dim, base=self.base)
+        inv_freq[torch.arange(len(inv_freq)) >= self.share * len(inv_freq)] = 0.0
+        return rotate(x, angles(positions, inv_freq), pairing="half")
 
 
 class Alibi(Method):
-    """ALiBi with the paper's slopes; in an encoder the distance counts both ways."""
+    """ALiBi; in an encoder the distance counts both ways.
+
+    Args:
+        config: the model that the method is for.
+        steep: what the paper's slopes are multiplied by.
+    """
+
+    knobs: ClassVar = {"steep": (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)}
+
+    def __init__(self, config: Config, *, steep: float = 1.0):
+        super().__init__(config)
+        self.steep = steep
 
     def bias(self, relative):
         """Minus slope times distance."""
-        return alibi_bias(alibi_slopes(self.config.num_heads), relative)
+        return alibi_bias(self.steep * alibi_slopes(self.config.num_heads), relative)
 
 
 class Hybrid(T5):
     """Sinusoids on the embeddings and T5's bias on the scores, both at once."""
 
-    embed = Sinusoidal.embed
+    def embed(self, x, positions):
+        """Add the encoding, scaled to a mean square of 1 like the embeddings."""
+        return x + 2**0.5 * sinusoidal_encoding(positions, self.config.dim, dtype=x.dtype)
 
 
-METHODS: dict[str, Callable[[Config], Method]] = {
+METHODS: dict[str, Callable[..., Method]] = {
     "none": Method,
     "sinusoidal": Sinusoidal,
     "learned": Learned,

@@ -8,7 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from posenc.attention import causal_mask
-from posenc.lab.methods import Config, Method
+from posenc.lab.config import Config
+from posenc.lab.methods import Method
 
 _DRAWING = threading.Lock()  # torch has one random state for all threads of a Dask worker
 

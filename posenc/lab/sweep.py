@@ -2,8 +2,10 @@
 
 import contextlib
 import datetime
+import functools
 import os
 import platform
+import threading
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -12,23 +14,28 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from posenc.lab import records
-from posenc.lab.methods import Config
+from posenc.lab import outside, records
+from posenc.lab.config import Config
+from posenc.lab.methods import Method
+from posenc.lab.model import Transformer
+from posenc.lab.provenance import commit, device_name
 from posenc.lab.records import Record, Run
 from posenc.lab.tasks import TASKS
-from posenc.lab.timing import commit, device_name
 from posenc.lab.training import Recipe, evaluate, named, require_seed, train
 
-MULTIPLES = (1, 2, 4, 8, 16)  # of the training length, to test at
+MULTIPLES = {"test": (1, 2, 4, 8), "validation": (1, 2)}  # of the training length, to test at
+SEQUENCES = {"test": 1024, "validation": 512}
 _PATIENCE = 10  # seconds in which a scheduler must answer
 
 
-def execute(run: Run, *, command: str = "") -> Record:
+def execute(run: Run, *, command: str = "", method: bytes = b"", parent: int = 0) -> Record:
     """Train and test one run, on one thread.
 
     Args:
         run: what to do.
         command: what the reader could type to do it again.
+        method: the class, packed, if it is not one of METHODS.
+        parent: the process without which nobody waits for the result; 0: never mind.
 
     Returns:
         The record.
@@ -39,22 +46,35 @@ def execute(run: Run, *, command: str = "") -> Record:
     Example:
         >>> record = execute(Run("alibi", "who", 8, seed=0, steps=2))
         >>> list(record.results)
-        [8, 16, 32, 64, 128]
+        [8, 16, 32, 64]
     """
+    if parent:
+        _end_with(parent)
     start = time.perf_counter()
     task = named("task", run.task, TASKS)
+    if not method:
+        method = outside.packed(run.method)
     with _one_thread():
         model = train(
-            run.method,
+            outside.unpacked(run.method, method),
             task,
             train_length=run.train_length,
             seed=run.seed,
+            data_seed=run.data_seed,
             recipe=Recipe(run.steps, run.batch, run.rate),
             device=run.device,
             size=run.size,
+            knobs=run.knobs,
+            drawn=run.drawn,
         )
-        results = evaluate(model, task, [run.train_length * multiple for multiple in MULTIPLES])
+        lengths = [run.train_length * multiple for multiple in MULTIPLES[run.part]]
+        results = evaluate(model, task, lengths, sequences=SEQUENCES[run.part], part=run.part)
     score = results[run.train_length][task.measure]
+    for result in results.values():
+        if isinstance(result, dict):
+            each = result.pop("each")
+            if run.part == "test":  # what is only chosen by needs no intervals
+                result["each"] = records.pack(each)
     return Record(
         run,
         results,
@@ -98,13 +118,14 @@ def sweep(
     Raises:
         OSError: if the file cannot be written, another sweep writes to it, or the scheduler does
             not answer.
-        ValueError: if a run's seed, sizes or recipe are out of range; nothing is run then.
+        TypeError, ValueError: if a run is impossible: an unknown method or task, a seed, size,
+            length, knob or recipe out of range, no CUDA. Nothing is run then.
     """
     from joblib import Parallel, delayed
 
     todo = list({run.key: run for run in runs}.values())
     for run in todo:
-        _require_valid(run)
+        _require_possible(run, here=scheduler is None)
     with _alone(path), _workers(scheduler):
         known, problems = records.read(path)
         for problem in problems:
@@ -112,7 +133,12 @@ def sweep(
         done = {record.run.key for record in known}
         todo = [run for run in todo if run.key not in done]
         parallel = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered")
-        finished = parallel(delayed(execute)(run, command=command) for run in todo)
+        classes = {name: outside.packed(name) for name in {run.method for run in todo}}
+        parent = 0 if scheduler else os.getpid()
+        finished = parallel(
+            delayed(execute)(run, command=command, method=classes[run.method], parent=parent)
+            for run in todo
+        )
         bar = tqdm(finished, total=len(todo), desc="runs", unit="run")
         for record in bar:
             records.append(path, record)
@@ -121,7 +147,7 @@ def sweep(
 
 
 def grid(
-    methods: Sequence[str],
+    methods: Sequence[str | type[Method]],
     tasks: Sequence[str],
     lengths: Sequence[int] | None,
     seeds: Sequence[int],
@@ -130,7 +156,7 @@ def grid(
     """All combinations, seeds outermost, so that an interrupted sweep has whole seeds.
 
     Args:
-        methods: names of METHODS.
+        methods: names of METHODS, "module:Class", or classes of `Method`.
         tasks: names of TASKS.
         lengths: training lengths; each task's own by default.
         seeds: seeds.
@@ -139,24 +165,74 @@ def grid(
     Returns:
         The runs.
 
+    Raises:
+        TypeError, ValueError: if there is no such task, or no such method.
+
     Example:
         >>> len(grid(["none", "rope"], ["text"], [64], [0, 1]))
         4
     """
+    names = [outside.name_of(method) for method in methods]
+    sources = {name: outside.source_of(name) for name in names}
+    known = {task: named("task", task, TASKS) for task in tasks}
     return [
-        Run(method, task, length, seed, **{"steps": TASKS[task].steps, **options})
+        Run(name, task, length, seed, **{"steps": own.steps, "source": sources[name], **options})
         for seed in seeds
-        for task in tasks
-        for length in lengths or [TASKS[task].train_length]
-        for method in methods
+        for task, own in known.items()
+        for length in lengths or [own.train_length]
+        for name in names
     ]
 
 
-def _require_valid(run: Run) -> None:
-    require_seed(run.seed)
+def _require_possible(run: Run, *, here: bool) -> None:
+    """Refuse now what would fail in a worker, perhaps hours from now."""
+    require_seed("seed", run.seed)
+    if run.data_seed is not None:
+        require_seed("data_seed", run.data_seed)
     Recipe(run.steps, run.batch, run.rate)
-    task = named("task", run.task, TASKS)
-    Config(task.vocabulary, task.causal, run.train_length, **run.size)
+    named("part", run.part, MULTIPLES)
+    if run.device == "cuda" and here and not torch.cuda.is_available():
+        raise ValueError("device must be there, got 'cuda' without CUDA")
+    if run.source != outside.source_of(run.method):
+        raise ValueError(f"source must be that of {run.method}, got {run.source!r}")
+    _rehearse(
+        run.method,
+        run.task,
+        run.train_length,
+        tuple(run.size.items()),
+        tuple(run.knobs.items()),
+        MULTIPLES[run.part],
+    )
+
+
+@functools.cache
+def _rehearse(method: str, task: str, train_length: int, size, knobs, multiples) -> None:
+    """Draw a line of each length and run the untrained model; the runs of all seeds share this."""
+    task = named("task", task, TASKS)
+    config = Config(task.vocabulary, task.causal, train_length, **dict(size))
+    lines = [
+        task.sample(torch.Generator(), 1, train_length * multiple, part="test").inputs
+        for multiple in multiples
+    ]
+    model = Transformer(config, functools.partial(outside.find(method), **dict(knobs)), seed=0)
+    try:
+        model(lines[0])
+    except RuntimeError as error:
+        raise ValueError(f"method must run, got {method} with {error}") from None
+
+
+@functools.cache
+def _end_with(parent: int) -> None:
+    """End this worker when its parent is gone: killed, it could not tell its workers to stop."""
+    if os.getpid() == parent:
+        return
+
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextlib.contextmanager

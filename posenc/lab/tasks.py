@@ -14,9 +14,13 @@ import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Generator, Tensor
 
-from posenc.lab.text import UNKNOWN, characters, encode
+from posenc._validate import require_choice
+from posenc.lab import corpus
 
 IGNORED = -100  # a target that does not count, as in torch.nn.functional.cross_entropy
+PARTS = ("train", "validation", "test")
+TAIL = 16  # the last positions of a sequence, which have the most context
+LONGEST = 4096  # of a test on text
 
 
 @dataclass(frozen=True)
@@ -26,10 +30,13 @@ class Batch:
     Args:
         inputs: [b, n].
         targets: [b, n], IGNORED where nothing is to be predicted.
+        needs: [b, n], how many of the last tokens one must see to read the answer off, the token
+            at the place itself included; None where there is no such number.
     """
 
     inputs: Int[Tensor, "b n"]
     targets: Int[Tensor, "b n"]
+    needs: Int[Tensor, "b n"] | None = None
 
 
 class Task(ABC):
@@ -40,10 +47,13 @@ class Task(ABC):
     measure: str = "accuracy"  # of `evaluate`'s numbers, the one that counts
     train_length: int = 64
     steps: int = 600  # of training; enough for most methods
+    shortest: int = 1  # length
 
     @abstractmethod
-    def sample(self, generator: Generator, batch: int, length: int, *, held_out: bool) -> Batch:
-        """Draw a batch of sequences of this length, for training or held out for tests."""
+    def sample(
+        self, generator: Generator, batch: int, length: int, *, part: str = "train"
+    ) -> Batch:
+        """Draw a batch of sequences of this length, from one of PARTS."""
 
     @property
     @abstractmethod
@@ -59,26 +69,38 @@ class Task(ABC):
         """Whether a score is as good as the goal."""
         return score >= self.goal if self.measure == "accuracy" else score <= self.goal
 
+    def require_length(self, length: int) -> None:
+        """Raise ValueError if there are no sequences of this length."""
+        if length < self.shortest:
+            raise ValueError(f"length must be at least {self.shortest}, got {length}")
+
 
 class Text(Task):
-    """Predict the next character of Python's own help texts; their last tenth is held out.
+    """Predict the next character of a novel.
 
     Chance is the loss of the best guess without context (character frequencies), the goal that
-    of the best guess from the last character alone.
+    of the best guess from the last character alone: both counted in the training part, and scored
+    on the very characters that the models are scored on, the last 16 of 1024 test windows.
     """
 
-    vocabulary = UNKNOWN + 1
+    vocabulary = corpus.UNKNOWN + 1
     causal = True
     measure = "tail_loss"
 
-    def sample(self, generator, batch, length, *, held_out):
-        """Windows that end at random places; equal ends for every length of held-out text."""
-        text = _halves()[held_out]
-        longest = len(text) // 2
-        if not 1 <= length < longest:
-            raise ValueError(f"length must be at least 1 and below {longest}, got {length}")
-        first = longest if held_out else length + 1
-        ends = torch.randint(first, len(text) + 1, (batch, 1), generator=generator)
+    def sample(self, generator, batch, length, *, part="train"):
+        """Windows that end at random places in training, at evenly spread ones else.
+
+        The ends are the same for every length, so that the same characters are scored.
+        """
+        require_choice("part", part, PARTS)
+        self.require_length(length)
+        if length >= LONGEST:
+            raise ValueError(f"length must be below {LONGEST}, got {length}")
+        text = _numbers()[part]
+        if part == "train":
+            ends = torch.randint(length + 1, len(text) + 1, (batch, 1), generator=generator)
+        else:
+            ends = torch.linspace(LONGEST, len(text), batch, dtype=torch.float64).long()[:, None]
         windows = text[ends + torch.arange(-length - 1, 0)]
         return Batch(windows[:, :-1], windows[:, 1:])
 
@@ -96,37 +118,34 @@ class Text(Task):
 class MaskedText(Text):
     """Fill in characters: an encoder sees both sides of the 15 % that are hidden."""
 
-    vocabulary = UNKNOWN + 2
+    vocabulary = corpus.UNKNOWN + 2
     causal = False
-    hidden = UNKNOWN + 1
+    hidden = corpus.UNKNOWN + 1
 
-    def sample(self, generator, batch, length, *, held_out):
+    def sample(self, generator, batch, length, *, part="train"):
         """Windows of text; targets are the hidden characters."""
-        text = super().sample(generator, batch, length, held_out=held_out).targets
+        text = super().sample(generator, batch, length, part=part).targets
         noise = torch.rand((length, batch), generator=generator)
         hide = noise.T.flip(-1) < 0.15  # drawn from the end: the same there for every length
         return Batch(text.masked_fill(hide, self.hidden), text.masked_fill(~hide, IGNORED))
 
 
 @functools.cache
-def _halves() -> tuple[Tensor, Tensor]:
-    """The text to train on and the text that is held out."""
-    text = torch.tensor(encode(characters()))
-    cut = len(text) * 9 // 10
-    return text[:cut], text[cut:]
+def _numbers() -> dict[str, Tensor]:
+    return {part: torch.tensor(corpus.encode(text)) for part, text in corpus.parts().items()}
 
 
 @functools.cache
 def _count_losses() -> tuple[float, float]:
-    """Loss on the held-out text of counting characters, and of counting pairs of them."""
-    train, test = _halves()
-    size = Text.vocabulary
+    """Loss of counting characters, and of counting pairs of them, on the characters scored."""
+    train, size = _numbers()["train"], Text.vocabulary
     pairs = torch.bincount(train[:-1] * size + train[1:], minlength=size**2).view(size, size)
     singles = (train.bincount(minlength=size) + 1.0) / (len(train) + size)
     given = (pairs + singles) / (pairs.sum(-1, keepdim=True) + 1)  # rare pairs fall back
+    scored = Text().sample(Generator(), 1024, TAIL, part="test")
     return (
-        -singles.log()[test[1:]].mean().item(),
-        -given.log()[test[:-1], test[1:]].mean().item(),
+        -singles.log()[scored.targets].mean().item(),
+        -given.log()[scored.inputs, scored.targets].mean().item(),
     )
 
 
@@ -159,6 +178,28 @@ class Symbols(Task):
         """One symbol in all."""
         return 1 / self.symbols
 
+    def sample(self, generator, batch, length, *, part="train"):
+        """Draw lines; the parts differ in nothing but the generator that is given."""
+        require_choice("part", part, PARTS)
+        self.require_length(length)
+        return self.lines(generator, batch, length)
+
+    @abstractmethod
+    def lines(self, generator: Generator, batch: int, length: int) -> Batch:
+        """Draw the lines; the length is long enough."""
+
+    def within(self, length: int, tokens: int, sequences: int = 1024) -> float:
+        """The score of a perfect reader who sees only the last so many tokens.
+
+        It answers rightly where that is enough to read the answer off, and guesses elsewhere.
+        """
+        batch = self.sample(Generator().manual_seed(0), sequences, length, part="test")
+        if batch.needs is None:
+            raise ValueError(f"task must say what it needs, got {type(self).__name__}")
+        asked = batch.targets != IGNORED
+        enough = (batch.needs[asked] <= tokens).double()
+        return (enough + (1 - enough) * self.chance).mean().item()
+
     def _draw(self, generator: Generator, batch: int, length: int) -> Tensor:
         return torch.randint(self.symbols, (batch, length), generator=generator)
 
@@ -168,16 +209,15 @@ class Copy(Symbols):
 
     causal = True
     steps = 1500
+    shortest = 2
 
     def again(self, symbols: Tensor) -> Tensor:
         """What comes after the mark."""
         return symbols
 
-    def sample(self, generator, batch, length, *, held_out):
+    def lines(self, generator, batch, length):
         """Half of the length is symbols; odd lengths end with a filler."""
         half = length // 2
-        if half < 1:
-            raise ValueError(f"length must be at least 2, got {length}")
         symbols = self._draw(generator, batch, half)
         mark = torch.full((batch, 1), self.mark)
         again = self.again(symbols)
@@ -187,7 +227,10 @@ class Copy(Symbols):
             end = torch.full((batch, 1), self.filler)
             inputs = torch.cat([inputs, end], dim=-1)
             targets = torch.cat([targets, torch.full((batch, 1), IGNORED)], dim=-1)
-        return Batch(inputs, targets)
+        source = self.again(torch.arange(half)[None])[0]
+        back = torch.cat([torch.zeros(half), half + torch.arange(half) - source + 1])
+        needs = F.pad(back.long(), (0, length % 2)).expand(batch, -1)
+        return Batch(inputs, targets, needs)
 
 
 class Reverse(Copy):
@@ -206,16 +249,15 @@ class Induction(Symbols):
 
     causal = True
     steps = 800
+    shortest = 3
 
     @property
     def chance(self) -> float:
         """One value in all."""
         return 2 / self.symbols
 
-    def sample(self, generator, batch, length, *, held_out):
+    def lines(self, generator, batch, length):
         """Random keys with their values; the last key is the first one again."""
-        if length < 3:
-            raise ValueError(f"length must be at least 3, got {length}")
         half = self.symbols // 2
         keys = torch.randint(half, (batch, (length + 1) // 2), generator=generator)
         keys[:, -1] = keys[:, 0]
@@ -225,7 +267,12 @@ class Induction(Symbols):
         line = torch.stack([keys, answers], dim=-1).flatten(1)[:, :length]
         targets = torch.full_like(line, IGNORED)
         targets[:, 0::2] = torch.where(seen, answers, IGNORED)
-        return Batch(line, targets)
+        place = torch.arange(keys.shape[1])
+        ago = (keys[:, :, None] == keys[:, None, :]) & (place[:, None] > place)  # [b, now, before]
+        last = torch.where(ago, place, -1).amax(-1)
+        needs = torch.zeros_like(line)
+        needs[:, 0::2] = torch.where(seen, 2 * (place - last) + 1, 0)
+        return Batch(line, targets, needs)
 
 
 class First(Symbols):
@@ -233,16 +280,15 @@ class First(Symbols):
 
     causal = True
     at_end = False
+    shortest = 6
 
     @property
     def chance(self) -> float:
         """A model that cannot tell the two marks apart is right half of the time."""
         return 0.5
 
-    def sample(self, generator, batch, length, *, held_out):
+    def lines(self, generator, batch, length):
         """Two marks, each before a symbol, at random places; the last token asks."""
-        if length < 6:
-            raise ValueError(f"length must be at least 6, got {length}")
         line = self._draw(generator, batch, length)
         noise = torch.rand((batch, (length - 1) // 2), generator=generator)
         pair = noise.argsort(-1)[:, :2].sort(-1).values * 2  # two different even places
@@ -252,7 +298,9 @@ class First(Symbols):
         line.scatter_(1, pair + 1, answers)
         line.scatter_(1, pair, self.mark)
         line[:, -1] = self.filler
-        return Batch(line, _only_last(line, answers[:, int(self.at_end)][:, None]))
+        chosen = int(self.at_end)
+        needs = _only_last(line, length - pair[:, chosen, None], other=0)
+        return Batch(line, _only_last(line, answers[:, chosen, None]), needs)
 
 
 class Last(First):
@@ -268,16 +316,15 @@ class Who(Symbols):
     """
 
     causal = False
+    shortest = 3
 
     @property
     def chance(self) -> float:
         """One of the two names."""
         return 0.5
 
-    def sample(self, generator, batch, length, *, held_out):
+    def lines(self, generator, batch, length):
         """A name, the verb and another name somewhere in a line of fillers; the verb asks."""
-        if length < 3:
-            raise ValueError(f"length must be at least 3, got {length}")
         names = torch.rand((batch, self.symbols), generator=generator).argsort(-1)[:, :2]
         start = torch.randint(length - 2, (batch, 1), generator=generator)
         line = torch.full((batch, length), self.filler)
@@ -288,8 +335,118 @@ class Who(Symbols):
         return Batch(line, targets)
 
 
-def _only_last(line: Tensor, answer: Tensor) -> Tensor:
-    targets = torch.full_like(line, IGNORED)
+class Passkey(Symbols):
+    """One mark in a line of symbols: say at the end which symbol follows it, however far back."""
+
+    causal = True
+    steps = 800
+    shortest = 4
+
+    def lines(self, generator, batch, length):
+        """The mark at a random place; the last token asks."""
+        line = self._draw(generator, batch, length)
+        at = torch.randint(length - 2, (batch, 1), generator=generator)
+        line.scatter_(1, at, self.mark)
+        line[:, -1] = self.filler
+        return Batch(
+            line, _only_last(line, line.gather(1, at + 1)), _only_last(line, length - at, other=0)
+        )
+
+
+class Recall(Symbols):
+    """Four keys with their values, then fillers, then the keys again: say their values.
+
+    The longer the line, the farther back are the values: keys recede with the length.
+    """
+
+    causal = True
+    steps = 800
+    count = 4
+    shortest = 12
+
+    @property
+    def chance(self) -> float:
+        """One of the line's four values, if they are found at all."""
+        return 1 / self.count
+
+    def lines(self, generator, batch, length):
+        """Half of the symbols are keys, half are values; no value is there twice."""
+        half, count = self.symbols // 2, self.count
+        keys, values, order = (
+            torch.rand((batch, many), generator=generator).argsort(-1)[:, :count]
+            for many in (half, half, count)
+        )
+        line = torch.full((batch, length), self.filler)
+        line[:, : 2 * count] = torch.stack([keys, values + half], dim=-1).flatten(1)
+        line[:, -count:] = keys.gather(1, order)
+        targets = torch.full_like(line, IGNORED)
+        targets[:, -count:] = values.gather(1, order) + half
+        needs = torch.zeros_like(line)
+        needs[:, -count:] = torch.arange(length - count, length) - 2 * order + 1
+        return Batch(line, targets, needs)
+
+
+class Addition(Symbols):
+    """Two numbers, units first, and their sum without the last carry: predict its digits."""
+
+    symbols = 10
+    causal = True
+    steps = 1500
+    shortest = 4
+    hints = 0  # tokens that count the places; 0: none
+
+    @property
+    def vocabulary(self) -> int:
+        """Ten digits, two marks and the hints."""
+        return self.symbols + 2 + self.hints
+
+    def lines(self, generator, batch, length):
+        """Numbers as long as fit; what is left over is fillers at the end."""
+        wide = 2 if self.hints else 1  # tokens a digit
+        digits = (length - 1) // (3 * wide)
+        a, b = (self._draw(generator, batch, digits) for _ in range(2))
+        total = torch.zeros_like(a)
+        carry = torch.zeros(batch, dtype=torch.long)
+        for i in range(digits):
+            carry = a[:, i] + b[:, i] + carry
+            total[:, i], carry = carry % 10, carry // 10
+        mark = torch.full((batch, 1), self.mark)
+        answers = torch.full_like(a, IGNORED)
+        if self.hints:
+            first = torch.randint(self.hints - digits + 1, (batch, 1), generator=generator)
+            places = self.symbols + 2 + first + torch.arange(digits)
+            a, b, told = (torch.stack([places, x], -1).flatten(1) for x in (a, b, total))
+            asked = torch.stack([total, answers], -1).flatten(1)[:, :-1]
+            inputs = torch.cat([a, mark, b, mark, told[:, :-1]], dim=-1)
+        else:
+            asked = total
+            inputs = torch.cat([a, mark, b, mark, total[:, :-1]], dim=-1)
+        targets = torch.full_like(inputs, IGNORED)
+        targets[:, -asked.shape[1] :] = asked
+        needs = torch.where(targets == IGNORED, 0, 2 * wide * digits + 2)
+        left = length - inputs.shape[1]
+        return Batch(
+            F.pad(inputs, (0, left), value=self.filler),
+            F.pad(targets, (0, left), value=IGNORED),
+            F.pad(needs, (0, left)),
+        )
+
+
+class HintedAddition(Addition):
+    """Addition in which a token before each digit counts its place, from a random start."""
+
+    shortest = 7
+    hints = 128
+
+    def require_length(self, length):
+        """Raise ValueError if there are no sequences of this length, or too few hints for it."""
+        super().require_length(length)
+        if length > 6 * self.hints:
+            raise ValueError(f"length must be at most {6 * self.hints}, got {length}")
+
+
+def _only_last(line: Tensor, answer: Tensor, *, other: int = IGNORED) -> Tensor:
+    targets = torch.full_like(line, other)
     targets[:, -1:] = answer
     return targets
 
@@ -303,4 +460,8 @@ TASKS: dict[str, Task] = {
     "first": First(),
     "last": Last(),
     "who": Who(),
+    "passkey": Passkey(),
+    "recall": Recall(),
+    "addition": Addition(),
+    "addition-hints": HintedAddition(),
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from posenc.lab.report import Row
+from posenc.lab.tables import Row
 
 _MARKS = "os^vDPX*<>"
 _COLOURS = (  # those of the style, and three more

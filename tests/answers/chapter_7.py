@@ -40,7 +40,7 @@ def compared_by_exceptions(methods, train_length, test_length, steps):
 @torch.no_grad()
 def tail_loss(model: Transformer, length):
     generator = torch.Generator().manual_seed(10_000)
-    batch = TASKS["text"].sample(generator, 128, length, held_out=True)
+    batch = TASKS["text"].sample(generator, 128, length, part="test")
     try:
         logits = model(batch.inputs)[:, -16:]
     except IndexError:

@@ -1,0 +1,220 @@
+"""The book's own study: what is compared, how each method is tuned, and with how many seeds.
+
+Every experiment has three steps. *Tune*: each method is trained with one seed in the settings that
+`trials` lists, by one rule for all, and scored on validation. *Choose*: the setting with the best
+score at the training length, the one with the best score at twice that length, and the one with
+the best rate while all else is left at its default. *Test*: the chosen settings are trained with
+new seeds and scored on test. `python -m posenc.lab study --results FOLDER` does what is missing.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from posenc.lab.methods import METHODS
+from posenc.lab.records import Record, Run
+from posenc.lab.tasks import TASKS
+
+COMPARED = ("none", "sinusoidal", "learned", "shaw", "transformer-xl", "t5", "rope", "alibi")
+CHOICES = ("at 1x", "at 2x", "defaults")
+RATES = (0.002, 0.004, 0.008, 0.016)
+_MIDDLE = 0.008  # the rate at which settings other than the rate are compared
+_WIDER = 2  # how often a search at the edge of the rates may go on beyond it
+_TUNING_SEED = 9000  # no test uses it
+_SMALL = {"dim": 64, "num_heads": 4, "num_layers": 2}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One comparison.
+
+    Args:
+        task: a name of TASKS.
+        train_length: tokens of a training sequence, of the longest if lengths are drawn.
+        steps: optimiser steps.
+        drawn: whether each batch has a length of its own.
+        size: of the model.
+        seeds: how many tests.
+        tuned_as: the experiment whose chosen settings this one uses, if it has none of its own.
+    """
+
+    task: str
+    train_length: int = 32
+    steps: int = 300
+    drawn: bool = False
+    size: Mapping[str, int] = field(default_factory=lambda: _SMALL)
+    seeds: int = 10
+    tuned_as: str | None = None
+
+
+EXPERIMENTS = {
+    "text": Experiment("text"),
+    "copy": Experiment("copy", steps=800, drawn=True),
+    "text, half as wide": Experiment("text", size={**_SMALL, "dim": 32}, seeds=5, tuned_as="text"),
+    "text, twice as long": Experiment("text", train_length=64, seeds=5, tuned_as="text"),
+    "copy, one length": Experiment("copy", steps=800, tuned_as="copy"),
+    "recall": Experiment("recall", steps=800, drawn=True, seeds=5),
+    "passkey": Experiment("passkey", steps=800, drawn=True, seeds=5, tuned_as="recall"),
+    "induction": Experiment("induction", steps=800, drawn=True, seeds=5, tuned_as="recall"),
+    "last": Experiment("last", steps=800, drawn=True, seeds=5, tuned_as="recall"),
+    "addition": Experiment("addition", steps=1500, drawn=True, seeds=5, tuned_as="copy"),
+    "addition, hints": Experiment(
+        "addition-hints", train_length=62, steps=1500, drawn=True, seeds=5, tuned_as="copy"
+    ),
+}
+
+
+def trials(experiment: Experiment, method: str, records: Sequence[Record]) -> list[Run]:
+    """The tuning of one method, as far as it can be known from the records.
+
+    The rule, for every method: (a) four rates with the defaults; (b) every setting of its knobs
+    at one rate, eight of them for each method that has knobs; (c) four rates with the best
+    knobs, for each of the two lengths that are chosen by. Where the best of these rates is the
+    first or the last, the next one beyond is tried as well, up to twice.
+
+    Args:
+        experiment: what is tuned for.
+        method: a name of METHODS.
+        records: the trials that are done; others are ignored.
+
+    Returns:
+        The runs; once all of them are on record, there are no more.
+
+    Example:
+        >>> len(trials(EXPERIMENTS["text"], "rope", []))
+        12
+    """
+    scores = _scores(experiment, records)
+    knobs = METHODS[method].knobs
+    settings = [
+        dict(zip(knobs, values, strict=True)) for values in itertools.product(*knobs.values())
+    ]
+    runs = _rates(experiment, method, {}, scores)
+    runs += [_trial(experiment, method, _MIDDLE, setting) for setting in settings if setting]
+    runs = list({run.key: run for run in runs}.values())
+    if all(run.key in scores for run in runs):
+        for multiple in (1, 2):
+            best = _best(runs, scores, multiple)
+            runs += _rates(experiment, method, best.knobs, scores, multiple)
+    return list({run.key: run for run in runs}.values())
+
+
+def chosen(experiment: Experiment, method: str, records: Sequence[Record], choice: str) -> Run:
+    """The trial whose settings are used in the tests.
+
+    Args:
+        experiment: what was tuned for.
+        method: a name of METHODS.
+        records: all trials.
+        choice: one of CHOICES.
+
+    Raises:
+        ValueError: if a trial is missing.
+    """
+    if experiment.tuned_as:
+        experiment = EXPERIMENTS[experiment.tuned_as]
+    scores = _scores(experiment, records)
+    runs = trials(experiment, method, records)
+    missing = [run for run in runs if run.key not in scores]
+    if missing:
+        raise ValueError(f"records must hold all trials of {method}, {len(missing)} are missing")
+    if choice == "defaults":
+        runs = [run for run in runs if not run.knobs]
+    return _best(runs, scores, 2 if choice == "at 2x" else 1)
+
+
+def tests(experiment: Experiment, method: str, records: Sequence[Record], choice: str) -> list[Run]:
+    """The test runs of one method: the chosen settings, with new seeds of weights and of data.
+
+    Raises:
+        ValueError: if a trial is missing.
+    """
+    best = chosen(experiment, method, records, choice)
+    return [
+        _run(experiment, method, best.rate, best.knobs, seed=seed, data_seed=1000 + seed)
+        for seed in range(experiment.seeds)
+    ]
+
+
+def missing(records: Sequence[Record], names: Sequence[str] = tuple(EXPERIMENTS)) -> list[Run]:
+    """What to run next, the most useful first: trials, then one seed of all methods at a time.
+
+    Args:
+        records: what is done.
+        names: experiments, in the order in which they are wanted.
+
+    Returns:
+        Runs of the first experiment that is not complete; none if all are.
+    """
+    done = {record.run.key for record in records}
+    for name in names:
+        todo = [run for run in _wanted(EXPERIMENTS[name], records) if run.key not in done]
+        if todo:
+            return todo
+    return []
+
+
+def _wanted(experiment: Experiment, records: Sequence[Record]) -> Iterator[Run]:
+    tuned = EXPERIMENTS[experiment.tuned_as] if experiment.tuned_as else experiment
+    done = {record.run.key for record in records}
+    wanted = [run for method in COMPARED for run in trials(tuned, method, records)]
+    yield from wanted
+    if all(run.key in done for run in wanted):
+        by_method = [
+            tests(experiment, method, records, choice) for choice in CHOICES for method in COMPARED
+        ]
+        for one_seed in zip(*by_method, strict=True):
+            yield from {run.key: run for run in one_seed}.values()
+
+
+def _run(experiment: Experiment, method: str, rate: float, knobs: dict, **settings) -> Run:
+    return Run(
+        method,
+        experiment.task,
+        experiment.train_length,
+        steps=experiment.steps,
+        rate=rate,
+        size=dict(experiment.size),
+        knobs=dict(knobs),
+        drawn=experiment.drawn,
+        **settings,
+    )
+
+
+def _trial(experiment: Experiment, method: str, rate: float, knobs: dict) -> Run:
+    return _run(experiment, method, rate, knobs, seed=_TUNING_SEED, part="validation")
+
+
+def _rates(experiment, method, knobs, scores, multiple=1) -> list[Run]:
+    """Four rates, and those beyond while the best is at an edge."""
+    rates = list(RATES)
+    for _ in range(_WIDER):
+        runs = [_trial(experiment, method, rate, knobs) for rate in rates]
+        if not all(run.key in scores for run in runs):
+            break
+        best = _best(runs, scores, multiple)
+        if best.rate == rates[0]:
+            rates.insert(0, rates[0] / 2)
+        elif best.rate == rates[-1]:
+            rates.append(rates[-1] * 2)
+        else:
+            break
+    return [_trial(experiment, method, rate, knobs) for rate in rates]
+
+
+def _scores(experiment: Experiment, records: Sequence[Record]) -> dict[str, dict[int, float]]:
+    """Key of a trial -> multiple -> what to make small; the first multiple where it cannot run."""
+    task = TASKS[experiment.task]
+    sign = -1 if task.measure == "accuracy" else 1
+    found = {}
+    for record in records:
+        if record.run.part == "validation" and record.run.task == experiment.task:
+            at_1, at_2 = (record.results[m * record.run.train_length] for m in (1, 2))
+            first = sign * at_1[task.measure]
+            second = first if isinstance(at_2, str) else sign * at_2[task.measure]
+            found[record.run.key] = {1: first, 2: second}
+    return found
+
+
+def _best(runs: Sequence[Run], scores: dict[str, dict[int, float]], multiple: int) -> Run:
+    return min(runs, key=lambda run: scores[run.key][multiple])
