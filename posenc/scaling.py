@@ -1,7 +1,7 @@
 """Stretching RoPE: each method maps frequencies to (frequencies, gain), to serve longer texts.
 
     inv_freq, gain = llama3_scaling(inverse_frequencies(128), factor=8, trained_length=8192)
-    q = rotate(q, phasors(angles(positions, inv_freq)) * gain, pairing="half")
+    q = rotate(q, phasors(angles(positions, inv_freq), gain=gain), pairing="half")
 
 The gain multiplies cos and sin, so a score is multiplied by its square.
 """

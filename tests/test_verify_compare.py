@@ -101,6 +101,16 @@ def test_where_it_begins(change, first):
     assert "no mistake that is known" in str(found)
 
 
+@pytest.mark.parametrize("start", [1, 0])
+def test_a_first_position_that_is_ignored_is_not_no_rotation(start):
+    def mine(x, offset=0):
+        return ROPES["half"](x, torch.arange(x.shape[-2]) + start * offset)
+
+    found = compare(mine, ROPES["half"])
+    assert found.agrees == bool(start)
+    assert found.mistake == ("" if start else "every token at position 0")
+
+
 # The tolerance
 
 

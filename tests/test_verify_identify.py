@@ -185,12 +185,13 @@ CALLS = {
     ),
     "x [b, n, h, d], input_pos": lambda x, input_pos=None: rotate(
         x,
-        spread(input_pos if input_pos is not None else torch.arange(x.shape[1]))[:, None],
+        spread(input_pos if input_pos is not None else torch.arange(x.shape[1])),
         pairing="half",
+        axis=1,
     ),
     "x alone": lambda x: rotate(x, spread(torch.arange(x.shape[-2])), pairing="half"),
     "x [b, n, h, d] alone": lambda x: rotate(
-        x, spread(torch.arange(x.shape[1]))[:, None], pairing="half"
+        x, spread(torch.arange(x.shape[1])), pairing="half", axis=1
     ),
     "x, offset": lambda x, offset=0: rotate(
         x, spread(torch.arange(x.shape[-2]) + offset), pairing="half"
@@ -329,6 +330,59 @@ def test_planted_bugs_are_seen(name):
     function, message = BUGS[name]
     found = identify(function, dim=64)
     assert any(message in warning for warning in found.warnings), found
+
+
+def decoding(first):
+    """As Meta's Llama: queries and keys, and where the first of them stands."""
+
+    def turned(xq, xk, start_pos):  # [b, n, h, d]
+        positions = torch.arange(xq.shape[1]) + first(start_pos)
+        return tuple(rotate(x, spread(positions), pairing="interleaved", axis=1) for x in (xq, xk))
+
+    return turned
+
+
+def test_a_first_position_that_is_ignored():
+    right = identify(decoding(lambda start: start))
+    assert right.warnings == ()
+    assert not right.data["ignores_positions"]
+    wrong = identify(decoding(lambda start: 0))
+    assert wrong.data["ignores_positions"]
+    assert wrong.data["base"] == 10_000
+
+
+def test_a_rotation_backwards_is_measured_like_one_forwards():
+    package, module = modeling("llama"), llama()
+
+    def mine(x, positions):
+        return package.apply_rotary_pos_emb(x, x, *module(x, -positions[None]))[0]
+
+    found = identify(mine)
+    assert found.data["direction"] == -1
+    assert "float32" in found.facts["precision"]
+
+
+def test_factors_for_long_texts_alone_leave_the_short_frequencies():
+    import transformers
+
+    config = transformers.Phi3Config(
+        hidden_size=256,
+        num_attention_heads=4,
+        max_position_embeddings=131072,
+        original_max_position_embeddings=4096,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 1e4,
+            "short_factor": [1.0] * 32,
+            "long_factor": [1 + i / 4 for i in range(32)],
+        },
+    )
+    phi3 = modeling("phi3")
+    found = identify(phi3.Phi3RotaryEmbedding(config), apply=phi3.apply_rotary_pos_emb)
+    assert (found.data["scaling"], found.data["base"]) == ("none", 10_000)
+    assert found.data["at_length"]["scaling"] == "unknown"
+    assert len(found.warnings) == 1
+    assert "keys cached before" in found.warnings[0]
 
 
 def test_one_sine_without_its_minus_is_no_rotation():

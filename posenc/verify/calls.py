@@ -23,7 +23,7 @@ POSITIONS = (
 STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
 WIDTHS = (64, 128, 32, 96, 80, 256, 16, 8)
 LAYOUTS = ("b h n d", "b n h d", "b n d", "n h d", "h n d", "n d")
-_ELEMENTS = 2**24  # how many to hand over at a time, for functions that count rows themselves
+ELEMENTS = 2**24  # how many to hand over at a time, for functions that count rows themselves
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Turn:
         explicit: whether it takes positions, or counts rows itself.
         tables: the form of its cos and sin, if that is all it gives, "" otherwise.
         keys: the same for its second result, if it takes and gives queries and keys.
+        counted: for one that takes the first position only: the same, called once with all rows.
     """
 
     call: Callable[[Tensor, Tensor], Tensor]
@@ -45,6 +46,7 @@ class Turn:
     explicit: bool
     tables: str = ""
     keys: "Turn | None" = None
+    counted: "Turn | None" = None
 
     def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
         """Turn x; without gradients or warnings."""
@@ -207,7 +209,8 @@ def _try(
 
 def _turn(way: _Way, width: int, words: str) -> Turn:
     if way.consecutive:
-        return Turn(lambda x, p: _one_by_one(way, x, p), width, words, True)
+        whole = Turn(lambda x, p: _counted(way, x, p), width, words, False)
+        return Turn(lambda x, p: _one_by_one(way, x, p), width, words, True, counted=whole)
     if way.explicit:
         return Turn(lambda x, p: _all(way, x, p), width, words, True)
     return Turn(lambda x, p: _counted(way, x, p), width, words, False)
@@ -215,7 +218,8 @@ def _turn(way: _Way, width: int, words: str) -> Turn:
 
 def said(error: Exception) -> str:
     """An error in one short line."""
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:90]}"
+    kind = "" if isinstance(error, NotARotation) else f"{type(error).__name__}: "
+    return f"{kind}{str(error).partition(chr(10))[0][:90]}"
 
 
 def _laid_out(x: Tensor, layout: str) -> Tensor:
@@ -273,7 +277,7 @@ def _counted(way: _Way, x: Tensor, positions: Tensor) -> Tensor:
     if (positions < 0).any():
         raise NotARotation("it counts its rows, so no position is negative")
     length = int(positions.max()) + 1
-    step = max(1, _ELEMENTS // (length * x.shape[-1]))
+    step = max(1, ELEMENTS // (length * x.shape[-1]))
     parts = []
     for part in x.split(step):
         whole = part.new_zeros(len(part), length, part.shape[-1])

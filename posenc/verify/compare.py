@@ -8,8 +8,8 @@ from torch import Tensor
 
 from posenc.verify.calls import NotARotation, as_turn, said
 from posenc.verify.identify import KINDS, identify
-from posenc.verify.measure import FAR, NEAR
-from posenc.verify.mistakes import Mistake, recognise, rotation_mistakes
+from posenc.verify.measure import FAR, NEAR, starts_nowhere
+from posenc.verify.mistakes import Mistake, named_mistake, recognise, rotation_mistakes
 from posenc.verify.rope import Rope
 
 ANGLE = 2.0**-22
@@ -162,6 +162,8 @@ def _compare_rotations(yours, reference, apply, dim, dtype, tolerance) -> Agreem
         scores = _scores_agree(left, right, positions, scale)
         rope = reference if isinstance(reference, Rope) else _rope_of(theirs, dtype)
         known = _known(rope, x.expand(-1, len(positions), -1), positions, left, right, allowed)
+        if known and known.name == "nothing rotated" and starts_nowhere(mine):
+            known = named_mistake(rope, "every token at position 0")
     return Agreement(
         agrees,
         tuple(positions[rising].tolist()),

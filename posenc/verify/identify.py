@@ -192,7 +192,8 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     _say_gain(report, gain, seen, named)
     _say_offset(report, inv_freq, start)
     _say_positions(report, seen)
-    _say_precision(report, seen, named, widened, left, start, positions, backwards or swapped)
+    turned = -angles if backwards or swapped else angles
+    _say_precision(report, seen, named, widened, turned, left, positions)
     _say_length(report, changing, seen, head_dim)
     if seen.skewed > 0.02:
         report.warnings.append(
@@ -334,10 +335,9 @@ def _say_precision(
     seen: Measured,
     named: Named,
     inv_freq: Tensor,
+    angles: Tensor,
     left: Tensor,
-    start: Tensor,
     positions: tuple[int, ...],
-    turned: bool,
 ) -> None:
     """Errors of the angles against the named frequencies, exactly; and what they look like."""
     where = {p: row for row, p in enumerate(positions)}
@@ -354,10 +354,10 @@ def _say_precision(
     low = seen.representable
     report.data["results_rounded"] = str(low).removeprefix("torch.") if low else ""
     error = left
-    if named.exact is not None and not turned and len(named.exact) == len(inv_freq):
+    if named.exact is not None and len(named.exact) == len(inv_freq):
         at = torch.tensor(positions, dtype=torch.float64)[:, None]
         exact = named.exact[: left.shape[1]]
-        error = wrap(seen.angles[: len(positions)] - start - at * exact)
+        error = wrap(angles - angles[where[0]] - at * exact)
     report.data["angle_errors"] = {
         str(p): error[row].abs().max().item()
         for p, row in where.items()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from posenc.verify.calls import Turn, said
+from posenc.verify.calls import ELEMENTS, Turn, said
 
 NEAR = (0, 1, 2, 3, 5, 7, 15, 31, 63, 127)
 FAR = (256, 257, 512, 1009, 2048, 2049, 4095, 8000, 32_768, 100_003)
@@ -111,6 +111,8 @@ def _ignores(turn: Turn, eye: Tensor) -> bool:
     """Whether rows come out by their place in the tensor, whatever positions are given."""
     if not turn.explicit:
         return False
+    if turn.counted is not None:
+        return starts_nowhere(turn)
     x = eye[:1, None].repeat(1, 4, 1) + eye[-1]
     try:
         one, two = (turn(x, torch.tensor(p)) for p in ([0, 1, 2, 3], [5, 9, 2, 40]))
@@ -119,14 +121,25 @@ def _ignores(turn: Turn, eye: Tensor) -> bool:
     return torch.equal(one, two) and not torch.allclose(one[:, :1], one[:, 1:2])
 
 
+def starts_nowhere(turn: Turn) -> bool:
+    """Whether a function of the first position begins at 0 whatever that position is."""
+    if turn.counted is None:
+        return False
+    x = torch.ones(1, 4, turn.head_dim)
+    rows = torch.arange(4)
+    alone, together = turn(x, rows), turn.counted(x, rows)
+    return torch.equal(alone[:, 3], alone[:, 0]) and not torch.allclose(together, alone)
+
+
 def _recounted(turn: Turn) -> Turn:
     """A rotation that ignores its positions, called as one that counts its rows."""
-    from posenc.verify.calls import _ELEMENTS
+    if turn.counted is not None:
+        return turn.counted
 
     def call(x: Tensor, positions: Tensor) -> Tensor:
         length = int(positions.max()) + 1
         parts = []
-        for part in x.split(max(1, _ELEMENTS // (length * x.shape[-1]))):
+        for part in x.split(max(1, ELEMENTS // (length * x.shape[-1]))):
             whole = part.new_zeros(len(part), length, part.shape[-1])
             whole[:, positions] = part
             parts.append(turn(whole, torch.arange(length))[:, positions])

@@ -137,6 +137,11 @@ def rotation_mistakes(rope: Rope) -> list[Mistake]:
     ]
 
 
+def named_mistake(rope: Rope, name: str) -> Mistake:
+    """The known mistake of that name."""
+    return next(known for known in rotation_mistakes(rope) if known.name == name)
+
+
 def _scaling_mistakes(rope: Rope) -> list[Mistake]:
     """Ways to get frequencies and gain wrong; only for a rotation that has been scaled."""
     known = []

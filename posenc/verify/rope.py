@@ -64,10 +64,9 @@ class Rope:
         if x.shape[-1] != self.head_dim:
             raise ValueError(f"x must have {self.head_dim} channels, got {x.shape[-1]}")
         wanted = torch.complex128 if x.dtype == torch.float64 else torch.complex64
-        turn = self.gain * phasors(angles(positions, self.inv_freq), dtype=wanted)
+        turn = phasors(angles(positions, self.inv_freq), dtype=wanted, gain=self.gain)
         before, turning, after = x.tensor_split((self.first, self.first + self.rotary_dim), dim=-1)
-        pairing = self.pairing
-        if pairing == "interleaved in, half out":
-            turning = turning.unflatten(-1, (-1, 2)).mT.flatten(-2)
-            pairing = "half"
-        return torch.cat((before, rotate(turning, turn, pairing=pairing), after), dim=-1)
+        pairing, _, out = self.pairing.partition(" in, ")
+        out = out.removesuffix(" out") or pairing
+        turning = rotate(turning, turn, pairing=pairing, pairing_out=out)
+        return torch.cat((before, turning, after), dim=-1)
