@@ -1,5 +1,6 @@
 """Mend what the writer and the theme leave that accessibility checkers rightly complain of."""
 
+import shutil
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -8,20 +9,21 @@ DATED_ROLES = (' role="doc-biblioentry"', ' role="list"')  # written by docutils
 TEMPLATES = ("webpack-macros.html", "sbt-webpack-macros.html")  # copied by the themes, not pages
 
 
-def drop_roles(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Take deprecated roles out of a page's body."""
-    for role in DATED_ROLES:
-        context["body"] = context.get("body", "").replace(role, "")
+def mend_body(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Take deprecated roles out of a page's body, and names that hide what a fold says."""
+    for wrong in (*DATED_ROLES, ' aria-label="Toggle hidden content"'):
+        context["body"] = context.get("body", "").replace(wrong, "")
 
 
-def drop_templates(app: Sphinx, exception: Exception | None) -> None:
-    """Take the themes' templates out of the site."""
+def drop_files(app: Sphinx, exception: Exception | None) -> None:
+    """Take the themes' templates and their icons, which no page loads, out of the site."""
     for name in TEMPLATES:
         (Path(app.outdir) / "_static" / name).unlink(missing_ok=True)
+    shutil.rmtree(Path(app.outdir) / "_static" / "vendor", ignore_errors=True)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
-    app.connect("html-page-context", drop_roles)
-    app.connect("build-finished", drop_templates)
+    app.connect("html-page-context", mend_body)
+    app.connect("build-finished", drop_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

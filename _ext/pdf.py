@@ -16,7 +16,7 @@ FOOTER = (
 
 
 def print_to(pdf: Path, page_file: Path, chromium: str) -> None:
-    """Open the page, wait for its formulas, and print it."""
+    """Open the page, wait for its fonts, and print it."""
     # Sphinx puts the single page where the root document is, but writes its links as if it were
     # on top, and those within the page by its full name.
     top = page_file.parent.parent / "book.html"
@@ -27,7 +27,7 @@ def print_to(pdf: Path, page_file: Path, chromium: str) -> None:
         program = playwright.chromium.launch(executable_path=chromium, args=browser.OPTIONS)
         page = program.new_page()
         page.goto(top.as_uri())
-        page.evaluate("MathJax.startup.promise")
+        page.evaluate("document.fonts.ready.then(() => {})")
         page.pdf(
             path=pdf,
             format="A4",

@@ -85,9 +85,8 @@ class Visit:
         page.on("pageerror", lambda error: self._add("error", str(error)))
 
     def open(self) -> None:
-        """Open the page and wait until its scripts, fonts and formulas are there."""
+        """Open the page and wait until its scripts and fonts are there."""
         self.page.goto(self.home + self.path)
-        self.page.evaluate("window.MathJax?.startup?.promise.then(() => {})")
         self.page.evaluate("document.fonts.ready.then(() => {})")
 
     def _add(self, kind: str, what: str) -> None:

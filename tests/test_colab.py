@@ -400,6 +400,8 @@ def page(name, draft):
     """What the site shows between header and footer, and no code or output but captions."""
     html = (PAGES / f"{name}.html").read_text(encoding="utf-8")
     article = BeautifulSoup(html, "html.parser").select_one("article.bd-article")
+    for formula in article.select("[data-tex]"):
+        formula.replace_with(formula["data-tex"])
     for cell in article.select("div.cell"):
         captions = [caption.extract() for caption in cell.select("figcaption")]
         cell.replace_with(*captions)

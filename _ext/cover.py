@@ -1,0 +1,152 @@
+"""What the cover says of the chapters, so that a new chapter is there by itself.
+
+    ```{facts}
+    {chapters} chapters, {hours} in all
+    ```
+
+is a line in which numbers are filled in: the chapters, the time that reading them takes, the
+exercises. And
+
+    ```{chapters}
+    ```
+
+is a card for each chapter: its number and title, its question (the box "The question" at its
+top), and a thumbnail, `static/thumbs/NN.svg` or else `chapter.svg`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from _ext import student
+from _ext.colab import is_chapter
+
+THUMBS = Path(__file__).parent / "static" / "thumbs"
+QUARTERS = ("", "¼", "½", "¾")
+
+
+class facts(nodes.paragraph):
+    """A line with numbers to fill in."""
+
+
+class chapters(nodes.General, nodes.Element):
+    """Where the cards go."""
+
+
+class Facts(SphinxDirective):
+    """A line about the book."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the line as it is written."""
+        return [facts("", " ".join(self.content), classes=["facts"])]
+
+
+class Chapters(SphinxDirective):
+    """A card a chapter."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the place of the cards."""
+        return [chapters()]
+
+
+def numbered(app: Sphinx) -> list[str]:
+    """The chapters, in order."""
+    return sorted(name for name in app.env.found_docs if is_chapter(app, name))
+
+
+def hours(minutes: int) -> str:
+    """A time in quarters of an hour: 165 -> "2¾ hours"."""
+    whole, quarter = divmod(round(minutes / 15), 4)
+    return f"{whole or ''}{QUARTERS[quarter]} hour{'' if whole * 4 + quarter <= 4 else 's'}"
+
+
+def minutes(app: Sphinx, docname: str) -> int:
+    """How long a chapter takes to read, by its words."""
+    return int(app.env.get_doctree(docname).substitution_defs["wordcount-minutes"].astext())
+
+
+def questions() -> int:
+    """How many exercises there are."""
+    masters = (nbformat.read(path, as_version=4) for path in student.masters())
+    return sum(len(student.exercises(master)) for master in masters)
+
+
+def card(app: Sphinx, docname: str, name: str) -> nodes.Node:
+    """A link to a chapter; `docname` is the page that has it."""
+    number = ".".join(map(str, app.env.toc_secnumbers[name][""]))
+    thumb = THUMBS / f"{Path(name).name[:2]}.svg"
+    picture = (thumb if thumb.exists() else THUMBS / "chapter.svg").read_text("utf-8")
+    title = [nodes.inline("", f"{number}. ", classes=["card-number"]), *plain(app, name, "title")]
+    parts = [
+        nodes.raw("", picture, format="html"),
+        nodes.inline("", "", *title, classes=["card-title"]),
+        nodes.inline("", "", *plain(app, name, "question"), classes=["card-question"]),
+        nodes.inline("", f"{minutes(app, name)} minutes", classes=["card-time"]),
+    ]
+    address = app.builder.get_relative_uri(docname, name)
+    return nodes.reference("", "", *parts, refuri=address, internal=True, classes=["chapter-card"])
+
+
+def plain(app: Sphinx, name: str, what: str) -> Iterator[nodes.Node]:
+    """The parts of a chapter's title or question, without links."""
+    source = app.env.titles[name] if what == "title" else question(app.env.get_doctree(name))
+    for part in source.children if source else ():
+        if isinstance(part, addnodes.pending_xref) and part["reftype"] == "doc":
+            there = app.env.titles.get(f"{Path(name).parent}/{part['reftarget']}")
+            yield nodes.Text(there.astext() if there else part.astext())
+        elif isinstance(part, addnodes.pending_xref):
+            yield nodes.Text(part.astext())
+        else:
+            yield part.deepcopy()
+
+
+def question(doctree: nodes.document) -> nodes.paragraph | None:
+    """The first paragraph of the box "The question"."""
+    for box in doctree.findall(nodes.admonition):
+        if box[0].astext() == "The question":
+            return next(box.findall(nodes.paragraph), None)
+    return None
+
+
+def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Fill in the numbers and deal out the cards."""
+    for line in doctree.findall(facts):
+        names = numbered(app)
+        total = hours(sum(minutes(app, name) for name in names))
+        text = line.astext().format(chapters=len(names), hours=total, exercises=questions())
+        line.children = [nodes.Text(text)]
+    for place in list(doctree.findall(chapters)):
+        cards = [card(app, docname, name) for name in numbered(app)]
+        place.replace_self(nodes.container("", *cards, classes=["chapter-cards"]))
+
+
+def read_again(app: Sphinx, env, added: set, changed: set, removed: set) -> set[str]:
+    """Make the cover anew when a chapter has changed."""
+    return {app.config.root_doc} if added | changed | removed else set()
+
+
+def widen(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Give the cover the whole width: it has no list of its sections beside it."""
+    if pagename == app.config.root_doc:
+        context["meta"] = {**(context.get("meta") or {}), "html_theme.sidebar_secondary.remove": ""}
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.setup_extension("_ext.colab")
+    visit = (lambda w, n: w.visit_paragraph(n), lambda w, n: w.depart_paragraph(n))
+    app.add_node(facts, html=visit)
+    app.add_node(chapters)
+    app.add_directive("facts", Facts)
+    app.add_directive("chapters", Chapters)
+    app.connect("env-get-outdated", read_again)
+    app.connect("doctree-resolved", fill)
+    app.connect("html-page-context", widen, priority=400)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
