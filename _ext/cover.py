@@ -78,8 +78,8 @@ def questions() -> int:
     return sum(len(student.exercises(master)) for master in masters)
 
 
-def card(app: Sphinx, docname: str, name: str) -> nodes.Node:
-    """A link to a chapter; `docname` is the page that has it."""
+def card(app: Sphinx, docname: str, name: str) -> nodes.list_item:
+    """A link to a chapter, for a list on the page `docname`."""
     number = ".".join(map(str, app.env.toc_secnumbers[name][""]))
     thumb = THUMBS / f"{Path(name).name[:2]}.svg"
     picture = (thumb if thumb.exists() else THUMBS / "chapter.svg").read_text("utf-8")
@@ -91,7 +91,8 @@ def card(app: Sphinx, docname: str, name: str) -> nodes.Node:
         nodes.inline("", f"{minutes(app, name)} minutes", classes=["card-time"]),
     ]
     address = app.builder.get_relative_uri(docname, name)
-    return nodes.reference("", "", *parts, refuri=address, internal=True, classes=["chapter-card"])
+    link = nodes.reference("", "", *parts, refuri=address, internal=True, classes=["chapter-card"])
+    return nodes.list_item("", nodes.paragraph("", "", link))
 
 
 def plain(app: Sphinx, name: str, what: str) -> Iterator[nodes.Node]:
@@ -124,7 +125,7 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         line.children = [nodes.Text(text)]
     for place in list(doctree.findall(chapters)):
         cards = [card(app, docname, name) for name in numbered(app)]
-        place.replace_self(nodes.container("", *cards, classes=["chapter-cards"]))
+        place.replace_self(nodes.bullet_list("", *cards, classes=["chapter-cards"]))
 
 
 def read_again(app: Sphinx, env, added: set, changed: set, removed: set) -> set[str]:
@@ -140,7 +141,6 @@ def widen(app: Sphinx, pagename: str, templatename: str, context: dict, doctree)
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
-    app.setup_extension("_ext.colab")
     visit = (lambda w, n: w.visit_paragraph(n), lambda w, n: w.depart_paragraph(n))
     app.add_node(facts, html=visit)
     app.add_node(chapters)

@@ -53,6 +53,8 @@ def remember(app: Sphinx, config: Config) -> None:
     """Find the addresses once for all extensions."""
     config.book_repository = find() or ""
     config.book_site = site(config.book_repository) if config.book_repository else ""
+    if config.book_repository:
+        app.tags.add("published")  # what only a published book can say stands in {only}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from _ext import seal
+from _ext import cover, seal, search
 
 ROOT = Path(__file__).parent.parent
 CONF = """
@@ -20,7 +20,10 @@ extensions = ["myst_nb", {extensions}]
 myst_enable_extensions = ["dollarmath"]
 nb_execution_mode = "off"
 root_doc = "chapters/index"
+exclude_patterns = ["out", "jupyter_execute"]
+{settings}
 """
+MATHML = "html_math_renderer = 'mathml'"
 PYTHON = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
 QUESTION = """
 ```{predict}
@@ -51,11 +54,13 @@ vector
 """
 
 
-def build(folder, *extensions, **pages):
+def build(folder, *extensions, settings="", **pages):
     """Build a book of these pages as HTML; return Sphinx's run and the pages' soup."""
     (folder / "chapters").mkdir(exist_ok=True)
     names = ", ".join(map(repr, extensions))
-    (folder / "conf.py").write_text(CONF.format(root=str(ROOT), extensions=names))
+    (folder / "conf.py").write_text(
+        CONF.format(root=str(ROOT), extensions=names, settings=settings)
+    )
     for name, page in pages.items():
         if isinstance(page, str):
             (folder / "chapters" / f"{name}.md").write_text(page)
@@ -279,6 +284,114 @@ def test_deprecated_roles_are_taken_out(tmp_path):
     _, after = build(tmp_path, "_ext.mend", index=raw)
     assert len(before["index"].select('.body [role="list"], .body [role="doc-biblioentry"]')) == 2
     assert not after["index"].select('.body [role="list"], .body [role="doc-biblioentry"]')
+
+
+class TestFormulas:
+    text = "# T\n\nLet $a < b_i$ be.\n\n$$\na &= b \\\\\n&= c\n$$ (eq-a)\n\nBy {eq}`eq-a`.\n"
+
+    def test_they_are_set_when_the_book_is_built(self, tmp_path):
+        formulas = ("_ext.formulas", "sphinx.ext.mathjax")
+        run, pages = build(tmp_path, *formulas, settings=MATHML, index=self.text)
+        assert run.returncode == 0, run.stderr
+        inline, block = pages["index"].select("math")
+        assert inline["data-tex"] == "a < b_i"
+        assert [e.text for e in inline.select("msub > *")] == ["b", "i"]
+        assert block.parent.parent["id"] == "equation-eq-a"
+        assert len(block.select("mtr")) == 2
+        assert pages["index"].select_one(".eqno").text.startswith("(1)")
+        assert not [s for s in pages["index"]("script") if "mathjax" in s.get("src", "").lower()]
+
+    def test_one_that_cannot_be_set_is_an_error(self, tmp_path):
+        run, _ = build(tmp_path, "_ext.formulas", settings=MATHML, index="# T\n\n$\\nothing$\n")
+        assert run.returncode != 0
+        assert "a formula cannot be set" in run.stderr
+
+
+class TestCover:
+    cover = "# T\n\n```{facts}\n{chapters} and {hours}\n```\n\n```{chapters}\n```\n"
+
+    @pytest.mark.parametrize(
+        ("minutes", "said"),
+        [(60, "1 hour"), (165, "2¾ hours"), (52, "¾ hour"), (75, "1¼ hours"), (182, "3 hours")],
+    )
+    def test_time_is_told_in_quarters(self, minutes, said):
+        assert cover.hours(minutes) == said
+
+    def test_a_chapter_is_on_the_cover_by_itself(self, tmp_path):
+        chapter = "# About $x$\n\n```{admonition} The question\nDoes {doc}`two` *help*?\n```\n"
+        words = "\n\n" + "word " * 4000
+        for number in (1, 2):
+            names = ["one", "two"][:number]
+            index = self.cover + "\n```{toctree}\n:numbered:\n" + "\n".join(names) + "\n```\n"
+            books = {
+                name: [new_markdown_cell(chapter.replace("two", names[-1]) + words)]
+                for name in names
+            }
+            run, pages = build(
+                tmp_path, "_ext.cover", "_ext.formulas", settings=MATHML, index=index, **books
+            )
+            assert run.returncode == 0, run.stderr
+            cards = pages["index"].select("a.chapter-card")
+            assert [card["href"] for card in cards] == [f"{name}.html" for name in names]
+            assert all(card.svg for card in cards)
+            assert cards[0].select_one(".card-title").text.startswith("1. About ")
+            assert cards[0].select_one(".card-question").text == "Does About x help?"
+            assert (
+                pages["index"].select_one(".facts").text
+                == f"{number} and {['', '¼ hour', '¾ hour'][number]}"
+            )
+
+
+class TestHead:
+    def test_a_page_says_what_it_is(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("GITHUB_REPOSITORY", "someone/book")
+        monkeypatch.delenv("GITHUB_SERVER_URL", raising=False)
+        index = "# T\n\nFirst \\<words>\nhere.\n\nOthers.\n"
+        run, pages = build(tmp_path, "_ext.repository", "_ext.head", index=index)
+        assert run.returncode == 0, run.stderr
+        tags = {
+            tag.get("name") or tag.get("property"): tag["content"]
+            for tag in pages["index"].select("meta[content]")
+        }
+        assert tags["description"] == tags["og:description"] == "First <words> here."
+        assert tags["og:title"] == "T"
+        assert tags["og:image"] == "https://someone.github.io/book/_static/share.png"
+        assert pages["index"].title.text.strip() == "T"
+
+
+def test_the_bibliography_stands_as_the_text_cites(tmp_path):
+    papers = {
+        "z": "{Zed, Ann and Why, Bo}, year={2001}",
+        "a": "{Aye, C. and Bee, D. and Cee, E.}, year={2019}",
+    }
+    (tmp_path / "x.bib").write_text(
+        "".join(
+            f"@article{{{k}, title={{T}}, journal={{J}}, author={v}}}\n" for k, v in papers.items()
+        )
+    )
+    text = "# T\n\n{cite:t}`z` and {cite:p}`a`.\n\n```{bibliography}\n:style: author_year\n```\n"
+    settings = "bibtex_bibfiles = ['x.bib']"
+    run, pages = build(
+        tmp_path, "sphinxcontrib.bibtex", "_ext.bibliography", settings=settings, index=text
+    )
+    assert run.returncode == 0, run.stderr
+    labels = [label.text for label in pages["index"].select(".citation .label")]
+    assert [label.strip("[]") for label in labels] == ["Aye et al., 2019", "Zed and Why, 2001"]
+
+
+class TestSearchTexts:
+    def test_they_are_what_a_reader_reads(self):
+        page = (
+            "<article class='bd-article'><section id='a'><h1>A<a class='headerlink'>#</a></h1>"
+            "<p>One <a>term</a><span role='tooltip'>what it is</span> and <math data-tex='\\x'>"
+            "<mi>x</mi></math>.</p><div class='cell'>code</div><section id='b'><p>Two.</p>"
+            "</section></section></article>"
+        )
+        assert search.texts(page) == {
+            "": "AOne term and x.Two.",
+            "a": "AOne term and x.",
+            "b": "Two.",
+        }
 
 
 class TestExercises:

@@ -33,7 +33,16 @@ window.addEventListener("afterprint", () => {
   document.documentElement.dataset.theme = theme;
 });
 
-// A page opened as a file may not read other files: there, search shows titles without excerpts.
-if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") {
-  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
-}
+// On a screen that is touched, the first tap on a term shows its definition and the second follows.
+let untouched = null; // the term under the finger, if its definition was not there yet
+document.addEventListener("pointerdown", ({ target, pointerType }) => {
+  const term = target.closest?.(".has-definition");
+  untouched = pointerType === "mouse" || !term || term.matches(":focus-within") ? null : term;
+}, true);
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.(".has-definition > a");
+  if (!link || link.parentElement !== untouched) return;
+  event.preventDefault();
+  untouched = null;
+  link.focus();
+});

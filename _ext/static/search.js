@@ -1,0 +1,31 @@
+// Shows beside each result the sentence that has the words, from the texts of `texts.js`.
+DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false; // Sphinx would fetch the pages
+
+document.addEventListener("DOMContentLoaded", () => {
+  const results = document.getElementById("search-results");
+  const words = (new URLSearchParams(location.search).get("q") ?? "").toLowerCase().split(/\s+/);
+
+  function excerpt(link) {
+    const { pathname, hash } = new URL(link.href);
+    const page = Object.keys(BOOK_TEXTS).find((name) => pathname.endsWith(`/${name}.html`));
+    const texts = BOOK_TEXTS[page] ?? {};
+    const has = (text) => words.some((word) => word && text?.toLowerCase().includes(word));
+    const text = [texts[decodeURIComponent(hash.slice(1))], texts[""]].find(has);
+    if (!text) return null;
+    const at = Math.min(...words.filter(Boolean).map((word) => text.toLowerCase().indexOf(word))
+      .filter((place) => place >= 0));
+    const from = at < 100 ? 0 : text.indexOf(" ", at - 100) + 1;
+    const until = text.length < from + 260 ? text.length : text.lastIndexOf(" ", from + 260);
+    return (from ? "… " : "") + text.slice(from, until) + (until < text.length ? " …" : "");
+  }
+
+  new MutationObserver(() => {
+    for (const item of results.querySelectorAll("li:not([data-shown])")) {
+      const link = item.querySelector("a");
+      if (!link) continue;
+      item.dataset.shown = "";
+      const text = excerpt(link);
+      if (text) item.append(Object.assign(document.createElement("p"), { className: "context", textContent: text }));
+    }
+  }).observe(results, { childList: true, subtree: true });
+});
