@@ -242,3 +242,95 @@ def axial_angles(positions, inv_freq, axis):
         for i, frequency in enumerate(inv_freq):
             angles[row, i] = coordinates[axis[i]] * frequency
     return angles
+
+
+def layer_norm(x, gain, shift):
+    """A row with mean 0 and variance 1 (plus 1e-5), stretched and shifted by channel."""
+    mean = sum(x) / len(x)
+    variance = sum((value - mean) ** 2 for value in x) / len(x)
+    return [
+        g * (a - mean) / math.sqrt(variance + 1e-5) + s
+        for a, g, s in zip(x, gain, shift, strict=True)
+    ]
+
+
+def linear(x, weight, shift=None):
+    """weight [out, in] times a row."""
+    out = [sum(w * value for w, value in zip(row, x, strict=True)) for row in weight]
+    return out if shift is None else [a + s for a, s in zip(out, shift, strict=True)]
+
+
+def transformer(tokens, weights, num_layers, num_heads, causal):
+    """The laboratory's model without positions, one number at a time; weights by name.
+
+    x + attention(norm(x)), then x + perceptron(norm(x)), layer by layer; a norm and a linear map
+    at the end. Attention: heads side by side, scores divided by sqrt(head_dim).
+    """
+    x = [weights["tokens.weight"][token] for token in tokens]
+    dim = len(x[0])
+    d = dim // num_heads
+    for number in range(num_layers):
+        own = {
+            name.removeprefix(f"layers.{number}."): weight
+            for name, weight in weights.items()
+            if name.startswith(f"layers.{number}.")
+        }
+        normed = [
+            layer_norm(row, own["norm_attention.weight"], own["norm_attention.bias"]) for row in x
+        ]
+        qkv = [linear(row, own["qkv.weight"]) for row in normed]
+        seen = [[0.0] * dim for _ in x]
+        for h in range(num_heads):
+            q, k, v = (
+                [row[part * dim + h * d : part * dim + (h + 1) * d] for row in qkv]
+                for part in range(3)
+            )
+            for i in range(len(x)):
+                keys = range(i + 1 if causal else len(x))
+                scores = [
+                    sum(a * b for a, b in zip(q[i], k[j], strict=True)) / math.sqrt(d) for j in keys
+                ]
+                total = sum(math.exp(score) for score in scores)
+                for j, score in zip(keys, scores, strict=True):
+                    for c in range(d):
+                        seen[i][h * d + c] += math.exp(score) / total * v[j][c]
+        x = [
+            [a + b for a, b in zip(row, linear(mixed, own["join.weight"]), strict=True)]
+            for row, mixed in zip(x, seen, strict=True)
+        ]
+        for i, row in enumerate(x):
+            inner = linear(
+                layer_norm(row, own["norm_perceptron.weight"], own["norm_perceptron.bias"]),
+                own["perceptron.0.weight"],
+                own["perceptron.0.bias"],
+            )
+            inner = [a / 2 * (1 + math.erf(a / math.sqrt(2))) for a in inner]  # GELU
+            outer = linear(inner, own["perceptron.2.weight"], own["perceptron.2.bias"])
+            x[i] = [a + b for a, b in zip(row, outer, strict=True)]
+    return [
+        linear(
+            layer_norm(row, weights["norm.weight"], weights["norm.bias"]),
+            weights["out.weight"],
+            weights["out.bias"],
+        )
+        for row in x
+    ]
+
+
+def adamw(weights, gradients, rates, *, betas=(0.9, 0.98), decay=0.01, most=1.0, eps=1e-8):
+    """AdamW (Loshchilov & Hutter 2019, algorithm 2) with clipped gradients, step by step.
+
+    weights: one flat list. gradients: weights -> their gradient. rates: one a step.
+    """
+    first, second = [0.0] * len(weights), [0.0] * len(weights)
+    for step, rate in enumerate(rates, start=1):
+        gradient = gradients(weights)
+        norm = math.sqrt(sum(g * g for g in gradient))
+        gradient = [g * min(1.0, most / (norm + 1e-6)) for g in gradient]
+        for i, g in enumerate(gradient):
+            first[i] = betas[0] * first[i] + (1 - betas[0]) * g
+            second[i] = betas[1] * second[i] + (1 - betas[1]) * g * g
+            m = first[i] / (1 - betas[0] ** step)
+            v = second[i] / (1 - betas[1] ** step)
+            weights[i] -= rate * (m / (math.sqrt(v) + eps) + decay * weights[i])
+    return weights

@@ -193,6 +193,47 @@ def test_the_model_embeds_once_and_attends_once_a_layer():
         assert calls == [("embed", [0, 1, 2]), (0, [0, 1, 2], mask), (1, [0, 1, 2], mask)]
 
 
+@both_configs
+def test_the_model_is_its_literal_transcription(config):
+    model = loud(Transformer(config, Method, seed=0)).double()
+    line = tokens(config, 5)
+    weights = {name: weight.tolist() for name, weight in model.state_dict().items()}
+    expected = spec.transformer(
+        line[0].tolist(), weights, config.num_layers, config.num_heads, config.causal
+    )
+    close(model(line)[0], torch.tensor(expected, dtype=torch.float64), atol=1e-9)
+    for layer in model.layers:
+        assert layer.perceptron[0].weight.shape == (4 * config.dim, config.dim)
+        assert layer.qkv.weight.shape == (3 * config.dim, config.dim)
+
+
+def test_training_is_its_literal_transcription():
+    """Batches of the seed, the loss of the targets, clipped gradients, AdamW, the rates."""
+    recipe = Recipe(steps=4, batch=3, rate=0.05)
+    size = {"dim": 4, "num_heads": 2, "num_layers": 1}
+    trained = train("none", "who", train_length=5, seed=2, recipe=recipe, size=size)
+    data = torch.Generator().manual_seed(2)
+    batches = [TASKS["who"].sample(data, 3, 5) for _ in range(4)]
+    model = Transformer(trained.config, Method, seed=2).double()
+    norms = []
+
+    def gradients(weights):
+        batch = batches[len(norms)]
+        torch.nn.utils.vector_to_parameters(torch.tensor(weights).double(), model.parameters())
+        chosen = model(batch.inputs).log_softmax(-1)[batch.targets != IGNORED]
+        asked = batch.targets[batch.targets != IGNORED]
+        loss = -chosen[torch.arange(len(asked)), asked].mean()
+        flat = torch.cat([g.flatten() for g in torch.autograd.grad(loss, model.parameters())])
+        norms.append(flat.norm().item())
+        return flat.tolist()
+
+    start = torch.nn.utils.parameters_to_vector(model.parameters()).tolist()
+    expected = spec.adamw(start, gradients, [recipe.rate_at(step) for step in range(4)])
+    assert max(norms) > 1.2  # or clipping would not show
+    actual = torch.nn.utils.parameters_to_vector(trained.parameters())
+    close(actual.double(), torch.tensor(expected), atol=2e-4)
+
+
 @pytest.mark.parametrize(
     ("message", "settings"),
     [
