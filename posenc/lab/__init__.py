@@ -7,6 +7,7 @@ positional method of your own must be. `device_times` times code, `peak_memory` 
 from posenc.lab.config import Config
 from posenc.lab.methods import METHODS, Method
 from posenc.lab.model import Transformer
+from posenc.lab.paired import Difference, difference, differences
 from posenc.lab.provenance import device_times, peak_memory, provenance
 from posenc.lab.records import Record, Run, read, recorded
 from posenc.lab.tables import Row, by_position, rows, table
@@ -18,6 +19,7 @@ __all__ = [
     "TASKS",
     "Batch",
     "Config",
+    "Difference",
     "Method",
     "Recipe",
     "Record",
@@ -27,6 +29,8 @@ __all__ = [
     "Transformer",
     "by_position",
     "device_times",
+    "difference",
+    "differences",
     "evaluate",
     "peak_memory",
     "provenance",

@@ -93,8 +93,8 @@ def trials(experiment: Experiment, method: str, records: Sequence[Record]) -> li
     runs += [_trial(experiment, method, _MIDDLE, setting) for setting in settings if setting]
     runs = list({run.key: run for run in runs}.values())
     if all(run.key in scores for run in runs):
-        for multiple in (1, 2):
-            best = _best(runs, scores, multiple)
+        bests = [(multiple, _best(runs, scores, multiple)) for multiple in (1, 2)]
+        for multiple, best in bests:
             runs += _rates(experiment, method, best.knobs, scores, multiple)
     return list({run.key: run for run in runs}.values())
 

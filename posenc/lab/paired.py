@@ -1,0 +1,152 @@
+"""Is one method better than another? Intervals over seeds and test sequences, paired.
+
+Two methods are tested on the same sequences, and the k-th seeds of both share batches and initial
+weights. So differences are taken sequence by sequence and seed by seed, and both are resampled.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from posenc.lab.records import Record
+from posenc.lab.tasks import TASKS
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much better the first of two methods is.
+
+    Args:
+        mean: of the differences: positive where the first is better, in nats or in shares.
+        low: of the interval.
+        high: of the interval.
+        seeds: how many pairs of seeds there are.
+    """
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+    @property
+    def verdict(self) -> str:
+        """Whether the first is "better" or "worse", or it is a "tie": the interval holds zero."""
+        return "better" if self.low > 0 else "worse" if self.high < 0 else "tie"
+
+
+def difference(
+    first: Sequence[Record],
+    second: Sequence[Record],
+    length: int,
+    *,
+    pairs: int = 1,
+    level: float = 0.95,
+) -> Difference:
+    """Compare two methods at one length.
+
+    The standard error s is that of a bootstrap which resamples seeds and, independently,
+    sequences, times sqrt(n / (n - 1)) for n seeds. The interval is
+
+        mean +- t s,     t: the quantile 1 - (1 - level) / (2 pairs) of Student's t, n - 1 degrees
+
+    The division by `pairs` is Bonferroni's: if none of so many pairs differed, all intervals
+    together would hold zero with the probability `level` at the least. Student's t, because an
+    interval of percentiles is too short for a handful of seeds.
+
+    Args:
+        first, second: records of one task each, of the same seeds, with every sequence's score.
+        length: tokens of a test sequence.
+        pairs: how many pairs of methods are compared in all.
+        level: from 0 to 1, both excluded.
+
+    Raises:
+        ValueError: if tasks or seeds differ, there is one seed alone, a score is missing, or
+            pairs or level is out of range.
+    """
+    if pairs < 1:
+        raise ValueError(f"pairs must be positive, got {pairs}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level}")
+    tasks = {record.run.task for record in (*first, *second)}
+    if len(tasks) != 1:
+        raise ValueError(f"records must be of one task, got {sorted(tasks)}")
+    one, other = (_by_seed(records, length) for records in (first, second))
+    if one.keys() != other.keys():
+        raise ValueError(f"records must have the same seeds, got {sorted(one)} and {sorted(other)}")
+    seeds = len(one)
+    if seeds < 2:
+        raise ValueError(f"records must have two seeds or more, got {seeds}")
+    sign = -1 if TASKS[tasks.pop()].measure == "tail_loss" else 1
+    better = sign * np.array([one[seed] - other[seed] for seed in sorted(one)])  # [seeds, n]
+    better = better[:, ~np.isnan(better).any(0)]
+    rng = np.random.default_rng(0)
+    by_seed, by_sequence = (
+        rng.multinomial(many, np.full(many, 1 / many), RESAMPLES) / many for many in better.shape
+    )
+    means = ((by_seed @ better) * by_sequence).sum(-1)
+    error = means.std() * math.sqrt(seeds / (seeds - 1))
+    reach = student(1 - (1 - level) / (2 * pairs), seeds - 1) * error
+    mean = better.mean()
+    return Difference(float(mean), float(mean - reach), float(mean + reach), seeds)
+
+
+def differences(
+    methods: dict[str, Sequence[Record]], length: int, *, level: float = 0.95
+) -> dict[tuple[str, str], Difference]:
+    """Compare all pairs of methods at one length, corrected for their number.
+
+    Args:
+        methods: name -> records, as in `difference`; those that cannot run at it are left out.
+        length: tokens of a test sequence.
+        level: of all intervals together.
+
+    Returns:
+        Pair of names, in the order given -> difference.
+    """
+    able = {
+        name: records
+        for name, records in methods.items()
+        if all(isinstance(record.results[length], dict) for record in records)
+    }
+    pairs = list(combinations(able, 2))
+    return {
+        pair: difference(*(able[name] for name in pair), length, pairs=len(pairs), level=level)
+        for pair in pairs
+    }
+
+
+def student(share: float, degrees: int) -> float:
+    """Quantile of Student's t: the number that t exceeds with the probability 1 - share.
+
+    Args:
+        share: above one half, below 1.
+        degrees: of freedom, positive.
+
+    Returns:
+        The quantile, to about four digits.
+
+    Example:
+        >>> round(student(0.975, 9), 3), round(student(0.9995, 4), 3)
+        (2.262, 8.61)
+    """
+    constant = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2))
+    constant /= math.sqrt(degrees * math.pi)
+    # With t = sqrt(degrees) tan(a) the density is constant * sqrt(degrees) * cos(a)^(degrees - 1).
+    angle = (np.arange(200_000) + 0.5) * (math.pi / 2 / 200_000)
+    step = constant * math.sqrt(degrees) * np.cos(angle) ** (degrees - 1) * (angle[1] - angle[0])
+    place = np.interp(share - 0.5, np.cumsum(step), angle + (angle[1] - angle[0]) / 2)
+    return math.sqrt(degrees) * math.tan(place)
+
+
+def _by_seed(records: Sequence[Record], length: int) -> dict[tuple, np.ndarray]:
+    found = {
+        (record.run.seed, record.run.data_seed): np.array(record.each(length)) for record in records
+    }
+    if len(found) < len(records):
+        raise ValueError(f"records must have different seeds, got {sorted(found)}")
+    return found

@@ -1,0 +1,229 @@
+"""The study's rule is the same for every method, and its intervals hold what they promise."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from posenc.lab import METHODS, TASKS, difference, differences, study
+from posenc.lab.paired import student
+from posenc.lab.records import Record, pack, unpack
+from posenc.lab.study import CHOICES, COMPARED, EXPERIMENTS, RATES, chosen, missing, trials
+
+TEXT = EXPERIMENTS["text"]
+
+
+def tried(run, score, twice=None):
+    """A record of a trial with these validation losses."""
+    length = run.train_length
+    parts = {"loss": 1.0, "accuracy": 0.5, "by_block": []}
+    results = {
+        length: {**parts, "tail_loss": score, "accuracy": -score},
+        2 * length: "too far" if twice is None else {**parts, "tail_loss": twice},
+    }
+    return Record(run, results, 3.0, 2.0, score, True, {"commit": "none"})
+
+
+def finish(method, loss, experiment=TEXT, rounds=9):
+    """All trials of a method, where loss(run) -> (at 1x, at 2x)."""
+    records = []
+    for _ in range(rounds):
+        done = {record.run.key for record in records}
+        todo = [run for run in trials(experiment, method, records) if run.key not in done]
+        if not todo:
+            return records
+        records += [tried(run, *loss(run)) for run in todo]
+    raise AssertionError("the search does not end")
+
+
+# --- the search ---
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_every_method_begins_with_equally_many_trials(name):
+    runs = trials(TEXT, name, [])
+    assert len({run.key for run in runs}) == len(runs)
+    assert all((run.part, run.seed, run.method) == ("validation", 9000, name) for run in runs)
+    by_rate = [run.rate for run in runs if not run.knobs]
+    assert sorted(by_rate) == sorted(RATES)
+    settings = math.prod(map(len, METHODS[name].knobs.values()))
+    assert settings == (8 if METHODS[name].knobs else 1)
+    own = [run for run in runs if run.knobs]
+    assert len(own) == (settings if METHODS[name].knobs else 0)
+    assert {run.rate for run in own} <= {0.008}
+
+
+def test_what_is_best_at_1x_and_at_2x_is_chosen_and_each_rate_is_tried_with_it():
+    best, far_best = {"base": 30.0, "share": 1.0}, {"base": 10.0, "share": 0.5}
+
+    def loss(run):
+        near = 1 + abs(math.log2(run.rate / 0.004)) / 10 - (run.knobs == best) / 2
+        far = 2 + abs(math.log2(run.rate / 0.008)) / 10 - (run.knobs == far_best) / 2
+        return near, far
+
+    records = finish("rope", loss)
+    at = {choice: chosen(TEXT, "rope", records, choice) for choice in CHOICES}
+    assert {choice: (run.rate, run.knobs) for choice, run in at.items()} == {
+        "at 1x": (0.004, best),
+        "at 2x": (0.008, far_best),
+        "defaults": (0.004, {}),
+    }
+    assert len(records) == 4 + 8 + 3 + 3
+
+
+@pytest.mark.parametrize(("best", "tried_rates"), [(1, 6), (0.0001, 6), (0.016, 5), (0.008, 4)])
+def test_a_search_that_ends_at_the_edge_of_the_rates_goes_on_beyond_it(best, tried_rates):
+    records = finish("none", lambda run: 2 * (1 + abs(math.log(run.rate / best)),))
+    assert len(records) == tried_rates
+    rates = sorted(record.run.rate for record in records)
+    assert all(b == pytest.approx(2 * a) for a, b in pairwise(rates))
+
+
+def test_what_cannot_run_at_2x_is_chosen_at_1x():
+    records = finish("learned", lambda run: (abs(run.rate - 0.008) + run.knobs.get("std", 1.0),))
+    assert chosen(TEXT, "learned", records, "at 2x") == chosen(TEXT, "learned", records, "at 1x")
+
+
+def test_a_missing_trial_chooses_nothing():
+    records = finish("alibi", lambda run: (run.rate, run.rate))
+    with pytest.raises(ValueError, match=r"all trials of alibi, 1 are missing"):
+        chosen(TEXT, "alibi", records[1:], "at 1x")
+
+
+def test_more_right_answers_are_better():
+    copy = EXPERIMENTS["copy"]
+    records = finish("none", lambda run: (-run.rate, 0.0), copy)  # accuracy is minus the loss
+    best = chosen(copy, "none", records, "at 1x")
+    assert best.rate == max(record.run.rate for record in records)
+    assert best.drawn
+
+
+def test_tests_have_seeds_of_weights_and_of_data_that_no_trial_has():
+    records = finish("alibi", lambda run: (run.rate + 1, 2.0))
+    runs = study.tests(TEXT, "alibi", records, "at 1x")
+    assert [(run.seed, run.data_seed, run.part) for run in runs] == [
+        (seed, 1000 + seed, "test") for seed in range(10)
+    ]
+    narrow = study.tests(EXPERIMENTS["text, half as wide"], "alibi", records, "at 1x")
+    assert [run.size["dim"] for run in narrow] == [32] * 5
+    assert (narrow[0].rate, narrow[0].knobs) == (runs[0].rate, runs[0].knobs)
+
+
+def test_the_study_ends_and_asks_for_nothing_twice():
+    records, counts = [], []
+    while todo := missing(records, ["text", "text, half as wide"]):
+        counts.append(len(todo))
+        assert not {run.key for run in todo} & {record.run.key for record in records}
+        for run in todo:
+            twice = None if run.method == "learned" else 1.0
+            records.append(tried(run, 1 + abs(run.rate - 0.008), twice))
+        assert len(counts) < 9
+    seeds = {run.seed for run in (record.run for record in records) if run.part == "test"}
+    assert seeds == set(range(10))
+    assert {name for name in EXPERIMENTS if EXPERIMENTS[name].task not in TASKS} == set()
+
+
+# --- scores of sequences ---
+
+
+def test_scores_survive_packing_to_a_thousandth():
+    scores = [0.0, 1 / 3, 1.0, 12.3456, 65.0, math.nan]
+    assert unpack(pack(scores)) == pytest.approx(scores, abs=5.1e-4, nan_ok=True)
+    for bad in (-0.1, 65.1, math.inf):
+        with pytest.raises(ValueError, match="scores must be from 0 to 65"):
+            pack([bad])
+
+
+# --- intervals ---
+
+
+def sampled(method, scores, task="copy"):
+    """Records with the scores [seeds, sequences] at 32 tokens."""
+    run = replace(trials(TEXT, "none", [])[0], method=method, task=task)
+    made = []
+    for seed, each in enumerate(scores):
+        result = {
+            "loss": 1.0,
+            "accuracy": 0.5,
+            "tail_loss": 1.0,
+            "by_block": [],
+            "each": pack(each),
+        }
+        one = replace(run, seed=seed, data_seed=seed)
+        made.append(Record(one, {32: result, 64: "too far"}, 0.1, 0.9, 0.5, True, {}))
+    return made
+
+
+def drawn(rng, by_seed, seeds=5, n=200, shift=0.0):
+    noise = by_seed * rng.standard_normal((seeds, 1)) + 0.1 * rng.standard_normal((seeds, n))
+    return (20 + shift + noise).tolist()
+
+
+def test_the_interval_holds_zero_about_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    for by_seed in (0.0, 0.3):
+        held = sum(
+            difference(
+                sampled("rope", drawn(rng, by_seed)), sampled("t5", drawn(rng, 0.0)), 32
+            ).verdict
+            == "tie"
+            for _ in range(120)
+        )
+        assert held >= 108  # of 120, at a level of 95 %
+
+
+def test_a_difference_is_found_signed_and_corrected():
+    rng = np.random.default_rng(2)
+    good, bad = sampled("rope", drawn(rng, 0.01, shift=0.1)), sampled("t5", drawn(rng, 0.01))
+    one = difference(good, bad, 32)
+    assert one.verdict == "better"
+    assert one.mean == pytest.approx(0.1, abs=0.05)
+    other = difference(bad, good, 32)
+    assert (other.mean, other.low, other.high) == pytest.approx((-one.mean, -one.high, -one.low))
+    assert other.verdict == "worse"
+    as_loss = [
+        [replace(record, run=replace(record.run, task="text")) for record in some]
+        for some in (good, bad)
+    ]
+    assert difference(*as_loss, 32).verdict == "worse"
+    wide = difference(good, bad, 32, pairs=28)
+    ratio = (wide.high - wide.low) / (one.high - one.low)
+    assert ratio == pytest.approx(student(1 - 0.025 / 28, 4) / student(0.975, 4), rel=1e-6)
+
+
+def test_all_pairs_are_corrected_for_their_number_and_the_unable_left_out():
+    rng = np.random.default_rng(3)
+    methods = {name: sampled(name, drawn(rng, 0.1)) for name in ("none", "rope", "t5")}
+    found = differences(methods, 32)
+    assert list(found) == [("none", "rope"), ("none", "t5"), ("rope", "t5")]
+    assert found["none", "t5"] == difference(methods["none"], methods["t5"], 32, pairs=3)
+    assert differences(methods, 64) == {}
+
+
+@pytest.mark.parametrize(
+    ("share", "degrees", "value"),
+    [(0.975, 1, 12.706), (0.975, 4, 2.776), (0.9995, 9, 4.781), (0.95, 30, 1.697)],
+)
+def test_students_quantiles_are_those_of_the_tables(share, degrees, value):
+    assert student(share, degrees) == pytest.approx(value, abs=6e-4)
+
+
+def test_what_cannot_be_compared_is_refused():
+    rng = np.random.default_rng(4)
+    some = sampled("rope", drawn(rng, 0.1, n=9))
+    with pytest.raises(ValueError, match="same seeds"):
+        difference(some, some[1:], 32)
+    with pytest.raises(ValueError, match="two seeds or more, got 1"):
+        difference(some[:1], some[:1], 32)
+    with pytest.raises(ValueError, match=r"of one task, got \['copy', 'text'\]"):
+        difference(some, sampled("t5", drawn(rng, 0.1, n=9), task="text"), 32)
+    with pytest.raises(ValueError, match="must hold sequences of 64"):
+        difference(some, some, 64)
+    with pytest.raises(ValueError, match="pairs must be positive, got 0"):
+        difference(some, some, 32, pairs=0)
+    with pytest.raises(ValueError, match="level must be between 0 and 1, got 1"):
+        difference(some, some, 32, level=1)
+    with pytest.raises(ValueError, match="different seeds"):
+        difference(some + some, some, 32)
