@@ -25,7 +25,7 @@ from posenc.sinusoidal import shift_matrix, sinusoidal_encoding, tensor2tensor_e
 from posenc.t5 import T5RelativeBias, t5_buckets
 from posenc.transformer_xl import TransformerXLRelative
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Grade",

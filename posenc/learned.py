@@ -41,6 +41,10 @@ class LearnedEncoding(nn.Module):
         require_std(std)
         self.weight = nn.Parameter(torch.randn(num_positions, dim) * std)
 
+    def extra_repr(self) -> str:
+        """What `print` shows of the module."""
+        return "num_positions={}, dim={}".format(*self.weight.shape)
+
     def forward(self, positions: Integer[Tensor, "*n"]) -> Float[Tensor, "*n dim"]:
         """Look up one row a position.
 

@@ -4,7 +4,7 @@ Everywhere, relative = key position - query position: negative looks back, posit
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from posenc._validate import require_positions, require_positive, seen, violated
-from posenc.attention import require_qkv
+from posenc.attention import causal_mask, require_qkv
 
 _ROWS = 64  # of a Toeplitz matrix whose diagonals are summed at a time
 
@@ -245,16 +245,13 @@ def relative_attention(
         raise ValueError(f"negligible must be between 0 and 1, got {negligible}")
     if q.ndim < 3:
         raise ValueError(f"q must have a head axis, [..., h, q, d], got shape {tuple(q.shape)}")
-    num_queries = q.shape[-2]
     relative = matching_diagonals(q, k, query_positions, key_positions)
     values = bias(relative).to(q.dtype)
     if values.shape != (q.shape[-3], len(relative)):
         expected = (q.shape[-3], len(relative))
         raise ValueError(f"bias must return shape {expected}, got {tuple(values.shape)}")
     if causal:
-        if violated(relative[num_queries - 1] <= 0):
-            first, start = query_positions[0].item(), key_positions[0].item()
-            raise ValueError(f"query_positions must not start before key {start}, got {first}")
+        _require_a_first_key(query_positions, key_positions)
         values = values.masked_fill(relative > 0, -torch.inf)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     wide = torch.promote_types(q.dtype, torch.float32)
@@ -316,6 +313,30 @@ def _attend(
         )
         outputs.append(block.flip(-2))
     return torch.cat(outputs, dim=-2)
+
+
+def blocks_of_queries(
+    query_positions: Tensor, key_positions: Tensor, *, causal: bool, block_size: int
+) -> Iterator[tuple[slice, slice, slice, Tensor | None]]:
+    """For each block of queries its rows, the keys they see, the diagonals of both, and a mask."""
+    require_positive("block_size", block_size)
+    if causal:
+        _require_a_first_key(query_positions, key_positions)
+    num_queries, num_keys = len(query_positions), len(key_positions)
+    ahead = seen(query_positions[0].long() - key_positions[0].long()) if causal else None
+    for start in range(0, num_queries, block_size):
+        stop = min(start + block_size, num_queries)
+        visible = num_keys if ahead is None else min(num_keys, ahead + stop)
+        rows, keys = slice(start, stop), slice(visible)
+        mask = causal_mask(query_positions[rows], key_positions[keys]) if causal else None
+        yield rows, keys, slice(num_queries - stop, num_queries - start + visible - 1), mask
+
+
+def _require_a_first_key(query_positions: Tensor, key_positions: Tensor) -> None:
+    """Raise ValueError if causality leaves the first query no key."""
+    if violated(query_positions[0] >= key_positions[0]):
+        first, start = query_positions[0].item(), key_positions[0].item()
+        raise ValueError(f"query_positions must not start before key {start}, got {first}")
 
 
 def _wide(positions: Tensor) -> Tensor:

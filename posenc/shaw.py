@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from posenc._validate import require_positive, require_std
 from posenc.attention import attention
-from posenc.relative import matching_diagonals, skew
+from posenc.relative import blocks_of_queries, matching_diagonals, skew
 
 
 class ShawRelative(nn.Module):
@@ -51,6 +51,13 @@ class ShawRelative(nn.Module):
         self.key_weight = nn.Parameter(torch.randn(rows, head_dim) * std)
         self.value_weight = nn.Parameter(torch.randn(rows, head_dim) * std) if values else None
 
+    def extra_repr(self) -> str:
+        """What `print` shows of the module."""
+        return (
+            f"head_dim={self.key_weight.shape[1]}, max_distance={self.max_distance}, "
+            f"values={self.value_weight is not None}"
+        )
+
     def forward(
         self,
         q: Float[Tensor, "*batch q d"],
@@ -77,16 +84,62 @@ class ShawRelative(nn.Module):
             ValueError: if q, or v with a value table, does not have head_dim channels, positions
                 are not consecutive or do not match q and k, or as in `posenc.attention`.
         """
+        rows = self._rows(q, k, v, query_positions, key_positions)
+        return self._attend(q, k, v, rows, mask)
+
+    def outputs(
+        self,
+        q: Float[Tensor, "*batch q d"],
+        k: Float[Tensor, "*batch k d"],
+        v: Float[Tensor, "*batch k d"],
+        query_positions: Integer[Tensor, " q"],
+        key_positions: Integer[Tensor, " k"],
+        *,
+        causal: bool,
+        block_size: int = 64,
+    ) -> Float[Tensor, "*batch q d"]:
+        """The outputs alone, a block of queries at a time: what one block needs stays in the cache.
+
+        Args:
+            q, k, v, query_positions, key_positions: as in `forward`.
+            causal: whether queries see only keys that do not come after them.
+            block_size: queries handled at a time; memory grows with block_size, not with q.
+
+        Returns:
+            Outputs, as `forward`.
+
+        Raises:
+            TypeError, ValueError: as in `forward`, or if block_size is not a positive int.
+        """
+        table_rows = self._rows(q, k, v, query_positions, key_positions)
+        blocks = blocks_of_queries(
+            query_positions, key_positions, causal=causal, block_size=block_size
+        )
+        parts = (
+            self._attend(
+                q[..., rows, :], k[..., keys, :], v[..., keys, :], table_rows[diagonals], mask
+            )[0]
+            for rows, keys, diagonals, mask in blocks
+        )
+        return torch.cat(tuple(parts), dim=-2)
+
+    def _rows(
+        self, q: Tensor, k: Tensor, v: Tensor, query_positions: Tensor, key_positions: Tensor
+    ) -> Tensor:
+        """The row of the tables that belongs to each diagonal."""
         for name, x, weight in (("q", q, self.key_weight), ("v", v, self.value_weight)):
             if weight is not None and x.shape[-1] != weight.shape[-1]:
                 raise ValueError(f"{name} must have {weight.shape[-1]} channels, got {x.shape[-1]}")
         relative = matching_diagonals(q, k, query_positions, key_positions)
-        rows = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
-        scale = q.shape[-1] ** -0.5
-        bias = scale * skew(q @ self.key_weight[rows].T)
+        return relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
+
+    def _attend(
+        self, q: Tensor, k: Tensor, v: Tensor, rows: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        bias = q.shape[-1] ** -0.5 * skew(q @ self.key_weight[rows].T)
         output, weights = attention(q, k, v, bias=bias, mask=mask)
         if self.value_weight is not None:
-            by_diagonal = weights.new_zeros(*weights.shape[:-1], len(relative))
+            by_diagonal = weights.new_zeros(*weights.shape[:-1], len(rows))
             skew(by_diagonal).copy_(weights)
             output = output + by_diagonal @ self.value_weight[rows]
         return output, weights

@@ -124,6 +124,13 @@ class T5RelativeBias(nn.Module):
         self.weight = nn.Parameter(torch.randn(num_buckets, num_heads) * std)
         self.buckets(torch.zeros(1, dtype=torch.long))  # refuses bad settings now, not later
 
+    def extra_repr(self) -> str:
+        """What `print` shows of the module."""
+        return (
+            f"num_heads={self.weight.shape[1]}, num_buckets={self.weight.shape[0]}, "
+            f"max_distance={self.max_distance}, bidirectional={self.bidirectional}"
+        )
+
     def buckets(self, relative: Integer[Tensor, "*qk"]) -> Integer[Tensor, "*qk"]:
         """`t5_buckets` with the settings of this module."""
         return t5_buckets(

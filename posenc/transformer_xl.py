@@ -3,10 +3,11 @@
 import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from posenc._validate import require_positive, require_std
 from posenc.attention import attention
-from posenc.relative import matching_diagonals, skew
+from posenc.relative import blocks_of_queries, matching_diagonals, skew
 from posenc.sinusoidal import sinusoidal_encoding
 
 
@@ -58,6 +59,11 @@ class TransformerXLRelative(nn.Module):
         self.v = nn.Parameter(torch.randn(num_heads, head_dim) * std)
         self.w_r = nn.Parameter(torch.randn(num_heads, head_dim, dim) * std)
 
+    def extra_repr(self) -> str:
+        """What `print` shows of the module."""
+        num_heads, head_dim = self.u.shape
+        return f"num_heads={num_heads}, head_dim={head_dim}, dim={self.dim}, base={self.base:g}"
+
     def forward(
         self,
         q: Float[Tensor, "*batch h q d"],
@@ -84,6 +90,49 @@ class TransformerXLRelative(nn.Module):
             ValueError: if q does not have the module's heads and channels, positions are not
                 consecutive or do not match q and k, or as in `posenc.attention`.
         """
+        by_diagonal = self._keys(q, k, query_positions, key_positions)
+        position, scale = self._position(q, by_diagonal), q.shape[-1] ** -0.5
+        return attention(q + self.u[:, None], k, v, bias=position, mask=mask, scale=scale)
+
+    def outputs(
+        self,
+        q: Float[Tensor, "*batch h q d"],
+        k: Float[Tensor, "*batch h k d"],
+        v: Float[Tensor, "*batch h k d"],
+        query_positions: Integer[Tensor, " q"],
+        key_positions: Integer[Tensor, " k"],
+        *,
+        causal: bool,
+        block_size: int = 128,
+    ) -> Float[Tensor, "*batch h q d"]:
+        """The outputs alone, by the fused kernel, a block of queries at a time.
+
+        Args:
+            q, k, v, query_positions, key_positions: as in `forward`.
+            causal: whether queries see only keys that do not come after them.
+            block_size: queries handled at a time; memory grows with block_size, not with q.
+
+        Returns:
+            Outputs, as `forward`.
+
+        Raises:
+            TypeError, ValueError: as in `forward`, or if block_size is not a positive int.
+        """
+        by_diagonal = self._keys(q, k, query_positions, key_positions)
+        blocks = blocks_of_queries(
+            query_positions, key_positions, causal=causal, block_size=block_size
+        )
+        outputs = []
+        for rows, keys, diagonals, mask in blocks:
+            bias = self._position(q[..., rows, :], by_diagonal[:, diagonals])
+            if causal:
+                bias = bias.masked_fill(~mask, -torch.inf)
+            content = q[..., rows, :] + self.u[:, None], k[..., keys, :], v[..., keys, :]
+            outputs.append(F.scaled_dot_product_attention(*content, attn_mask=bias))
+        return torch.cat(outputs, dim=-2)
+
+    def _keys(self, q: Tensor, k: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
+        """W_R R of every diagonal, [h, r, d]: a key for each distance."""
         if q.shape[-3:-2] + q.shape[-1:] != self.u.shape:
             raise ValueError(
                 f"q must have heads and channels {tuple(self.u.shape)}, got shape {tuple(q.shape)}"
@@ -92,7 +141,9 @@ class TransformerXLRelative(nn.Module):
         encoding = sinusoidal_encoding(
             -relative, self.dim, base=self.base, layout="half", dtype=q.dtype
         )
-        keys = encoding @ self.w_r.transpose(-1, -2)  # [h, r, d]
-        position = skew((q + self.v[:, None]) @ keys.transpose(-1, -2))
+        return encoding @ self.w_r.transpose(-1, -2)
+
+    def _position(self, q: Tensor, by_diagonal: Tensor) -> Tensor:
+        """The two terms of the score that depend on the distance, scaled, [h, q, k]."""
         scale = q.shape[-1] ** -0.5
-        return attention(q + self.u[:, None], k, v, bias=scale * position, mask=mask, scale=scale)
+        return scale * skew((q + self.v[:, None]) @ by_diagonal.transpose(-1, -2))

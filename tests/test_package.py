@@ -9,6 +9,7 @@ import sys
 import tomllib
 from dataclasses import is_dataclass
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from packaging.requirements import Requirement
@@ -114,3 +115,60 @@ def test_colab_satisfies_the_requirements():
 
 def test_the_version_is_that_of_the_project():
     assert posenc.__version__ == PROJECT["version"]
+
+
+def test_the_version_stands_in_the_changelog_and_the_citation():
+    root = Path(__file__).parents[1]
+    version = PROJECT["version"]
+    assert f"\nversion: {version}\n" in (root / "CITATION.cff").read_text()
+    assert f"\n## {version} (" in (root / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        (posenc.LearnedEncoding(8, 4), "LearnedEncoding(num_positions=8, dim=4)"),
+        (
+            posenc.T5RelativeBias(3, num_buckets=8, max_distance=9, bidirectional=False),
+            "T5RelativeBias(num_heads=3, num_buckets=8, max_distance=9, bidirectional=False)",
+        ),
+        (
+            posenc.ShawRelative(4, max_distance=7, values=False),
+            "ShawRelative(head_dim=4, max_distance=7, values=False)",
+        ),
+        (
+            posenc.TransformerXLRelative(2, 4, 6, base=500.0),
+            "TransformerXLRelative(num_heads=2, head_dim=4, dim=6, base=500)",
+        ),
+    ],
+)
+def test_a_module_prints_its_settings(module, text):
+    assert repr(module) == text
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [
+        (posenc.rotate, "pairing"),
+        (posenc.rotate, "pairing_out"),
+        (posenc.sinusoidal_encoding, "layout"),
+    ],
+)
+def test_a_type_checker_knows_the_choices(function, argument):
+    annotation = inspect.signature(function).parameters[argument].annotation
+    choices = {c for part in (annotation, *get_args(annotation)) for c in get_args(part)}
+    assert {"interleaved", "half"} <= choices
+
+
+@pytest.mark.parametrize(
+    ("room", "package"),
+    [("show", "matplotlib"), ("show", "ipywidgets"), ("lab", "tqdm"), ("lab", "joblib")],
+)
+def test_a_missing_extra_is_named(room, package):
+    hidden = f"import sys; sys.modules[{package!r}] = None; import posenc.{room}"
+    result = subprocess.run(
+        [sys.executable, "-c", hidden], capture_output=True, check=False, text=True
+    )
+    assert result.stderr.endswith(
+        f"ModuleNotFoundError: posenc.{room} needs {package}: pip install 'posenc[{room}]'\n"
+    )

@@ -42,6 +42,7 @@ NAN, INF = torch.nan, torch.inf
 P = torch.arange(3)
 WRAPPED = torch.tensor([254, 255, 0, 1], dtype=torch.uint8)
 FREQUENCIES = torch.tensor([1.0, 0.1], dtype=torch.float64)
+CAUSAL = {"causal": True}
 HEADS = torch.ones(2, 3, 4)  # 2 heads, 3 rows, 4 channels
 SLOPES = alibi_slopes(2)
 LEARNED, T5 = LearnedEncoding(4, 2), T5RelativeBias(2)
@@ -336,6 +337,15 @@ RELATIVE_ROWS = [
         "mask must be boolean, True where a query may look, got torch.float32",
         error=TypeError,
         mask=torch.ones(3, 3),
+    ),
+    *(
+        refuse(error, message, layer.outputs, *(3 * [HEADS]), P, keys, **options)
+        for layer in (SHAW, XL)
+        for error, message, keys, options in (
+            (ValueError, "query_positions must not start before key 1, got 0", P + 1, CAUSAL),
+            (ValueError, "block_size must be positive, got 0", P, CAUSAL | {"block_size": 0}),
+            (TypeError, "block_size must be an int, got 8.0", P, CAUSAL | {"block_size": 8.0}),
+        )
     ),
     *layer_rows("q must have 4 channels, got 3", by=[SHAW], q=HEADS[..., :3], k=HEADS[..., :3]),
     *layer_rows("v must have 4 channels, got 1", by=[SHAW], v=HEADS[..., :1]),

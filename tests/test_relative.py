@@ -292,6 +292,30 @@ def test_transformer_xl_in_bfloat16_keeps_exact_angles(distance):
         same(actual, exact)
 
 
+@every_span
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kind", ["shaw", "shaw, keys only", "transformer-xl"])
+def test_outputs_in_blocks_are_those_of_the_plain_form(span, causal, kind):
+    layer = {
+        "shaw": lambda: module(ShawRelative, 4, max_distance=2),
+        "shaw, keys only": lambda: module(ShawRelative, 4, max_distance=3, values=False),
+        "transformer-xl": lambda: module(TransformerXLRelative, 3, 4, 6),
+    }[kind]()
+    q, k, query_start, key_start = span
+    positions = run(query_start, q), run(key_start, k)
+    x = [t.requires_grad_() for t in qkv(q, k, 4, 4, lead=(2, 3))]
+    expected, _ = layer(*x, *positions, mask=causal_mask(*positions) if causal else None)
+    inputs, upstream = (*x, *layer.parameters()), randn(2, 3, q, 4, seed=7)
+    gradients = torch.autograd.grad(expected, inputs, upstream)
+    for block_size in (1, 2, 128):
+        outputs = layer.outputs(*x, *positions, causal=causal, block_size=block_size)
+        close(outputs, expected, atol=1e-13)
+        for ours, theirs in zip(
+            torch.autograd.grad(outputs, inputs, upstream), gradients, strict=True
+        ):
+            close(ours, theirs, atol=1e-11)
+
+
 def test_transformer_xl_stores_no_angles():
     xl = TransformerXLRelative(3, 4, 16)
     shapes = {name: tuple(value.shape) for name, value in xl.state_dict().items()}

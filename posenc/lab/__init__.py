@@ -4,6 +4,10 @@
 positional method of your own must be. `device_times` times code, `peak_memory` weighs it.
 """
 
+from posenc._extras import need
+
+need("lab", "tqdm", "joblib", "filelock")
+
 from posenc.lab.config import Config
 from posenc.lab.methods import METHODS, Method
 from posenc.lab.model import Transformer

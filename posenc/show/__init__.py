@@ -4,6 +4,10 @@ The style of the book is the file beside this one: `plt.style.use("posenc.show.b
 readers touch are in `posenc.show.live`.
 """
 
+from posenc._extras import need
+
+need("show", "matplotlib", "PIL", "ipywidgets")
+
 from posenc.show import live
 from posenc.show.cards import plot_report_cards
 from posenc.show.circles import plot_clock_hands, plot_turns
