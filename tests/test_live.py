@@ -11,20 +11,62 @@ import re
 from contextlib import contextmanager
 
 import pytest
+import torch
 from axe_playwright_python.sync_playwright import Axe
 from browser import launch
 from bs4 import BeautifulSoup
 from playwright.sync_api import Page, sync_playwright
 
+from posenc import inverse_frequencies
 from posenc.show import live
 
 pytestmark = pytest.mark.usefixtures("annotations_off")
 
 FIGURES = {
+    "alibi": live.alibi,
+    "alibi-other": lambda: live.alibi(num_heads=3, tokens=20, head=2),
     "clocks": live.clocks,
     "clocks-other": lambda: live.clocks(["a", "b", "a", "c"], dim=4, base=7.0, start=2),
     "clock_pair": live.clock_pair,
     "clock_pair-other": lambda: live.clock_pair(dim=8, base=500.0, first=9, second=1),
+    "digits": live.digits,
+    "digits-other": lambda: live.digits(base=10, wheels=2, start=11),
+    "dot_product": live.dot_product,
+    "dot_product-other": lambda: live.dot_product(dim=6, base=50.0, longest=40),
+    "lines": lambda: live.lines(
+        torch.arange(0, 60, 4),
+        {"sine": (torch.arange(0, 60, 4) / 9).sin(), "root": torch.arange(0, 60, 4).sqrt()},
+        xlabel="position",
+        ylabel="height",
+        marks={"trained": 20},
+        levels={"chance": 4},
+    ),
+    "lines-other": lambda: live.lines(
+        [64, 128, 256, 512],
+        {"a": [3, 2.5, 2.0, 1.5], "b": [1, 2, math.nan, math.nan], "c": [0.5, *[math.nan] * 3]},
+        xlabel="length",
+        ylabel="loss",
+        xscale="log",
+        bands={"a": ([2.9, 2.2, 1.5, 1.0], [3.1, 2.8, 2.5, 2.0])},
+        start="b",
+        digits=3,
+    ),
+    "query_key_clocks": live.query_key_clocks,
+    "query_key_clocks-other": lambda: live.query_key_clocks(
+        torch.tensor([1.0, 0.4, -0.3, 2.0]),
+        torch.tensor([0.5, -0.7, 1.1, 0.2]),
+        base=30.0,
+        trained=5,
+        longest=30,
+        distance=20,
+        scaled=inverse_frequencies(4, base=30.0) / 4,
+    ),
+    "rotated_pair": live.rotated_pair,
+    "rotated_pair-other": lambda: live.rotated_pair(
+        (0.3, -2.0), (-1.0, 0.2), frequency=1.3, query_position=0, key_position=15
+    ),
+    "wave": live.wave,
+    "wave-other": lambda: live.wave(["a", "b", "c", "d", "e"], frequency=2.5, start=3),
 }
 EACH = pytest.mark.parametrize("name", FIGURES)
 MAIN = [name for name in FIGURES if "-" not in name]  # one of a kind, for what costs time

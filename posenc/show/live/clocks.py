@@ -13,6 +13,7 @@ from posenc.show.live.marks import (
     SENTENCE,
     controls,
     h,
+    near,
     nearest,
     place,
     play,
@@ -56,7 +57,7 @@ def clocks(
         here = words[nearest(state["p"])]
         return {
             "hand": dials.as_list(angles(torch.tensor(state["p"]).double(), inv_freq)),
-            "near_p": [max(0.0, 1 - abs(state["p"] - i)) for i in range(len(words))],
+            "near_p": near(state["p"], words),
             "same": [int(word == here) for word in words],
             "link": [int(words[i] == here) for i, _ in links],
             "at": place(state["p"]),

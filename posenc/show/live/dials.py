@@ -26,14 +26,17 @@ def places(positions: Sequence[float], frequency: float) -> Element:
     return h("g", *dots, class_="place")
 
 
-def dial(pair: int, *marks: Element, below: Sequence[Element] = ()) -> Element:
-    """A clock that is pulled as `hand.pair`: marks on its face, and what stands below it."""
+def dial(
+    pair: int, *marks: Element, below: Sequence[Element] = (), drag: str | None = None
+) -> Element:
+    """A clock that is pulled as `drag`, `hand.pair` by default; marks on its face, and below it."""
+    name = drag or f"hand.{pair}"
     face = h(
         "svg",
         h("circle", r=RADIUS, class_="rim"),
         *marks,
         h("circle", r=2.4, class_="pin"),
-        h("circle", r=49, class_="hit", data_drag=f"hand.{pair}", data_tip=f"hand.{pair}"),
+        h("circle", r=49, class_="hit", data_drag=name, data_tip=name),
         viewBox="-50 -50 100 100",
         aria_hidden="true",
     )
@@ -45,15 +48,15 @@ def clock_row(dials: Sequence[Element], *, narrow: int) -> Element:
     return h("div", *dials, class_="clocks", style=f"--n:{len(dials)};--narrow:{narrow}")
 
 
-def period(wavelength: float) -> Element:
+def period(wavelength: float, unit: str = "words") -> Element:
     """How far a hand goes round in."""
     digits = 1 if wavelength < 10 else 0
-    return h("span", f"{fixed(wavelength, digits)} words", class_="period", aria_hidden="true")
+    return h("span", f"{fixed(wavelength, digits)} {unit}", class_="period", aria_hidden="true")
 
 
-def speeds() -> Element:
+def speeds(between: str = "words for one turn") -> Element:
     """The line that says which end is which."""
-    texts = [h("span", text) for text in ("fast", "words for one turn", "slow")]
+    texts = [h("span", text) for text in ("fast", between, "slow")]
     rules = h("i"), h("i")
     return h(
         "div", texts[0], rules[0], texts[1], rules[1], texts[2], class_="speeds", aria_hidden="true"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from xml.etree.ElementTree import Element
 
 SENTENCE = ["the", "cat", "sat", "on", "the", "mat", "and", "the", "dog", "on", "the", "cat"]
@@ -25,8 +26,9 @@ def h(tag: str, *children: Element | str | Sequence, **attributes: object) -> El
 
 
 def fixed(value: float, digits: int) -> str:
-    """A number in words, with a minus and without a minus zero."""
-    return f"{value:z.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    """A number in words: a true minus, no minus zero, and halves rounded as browsers do."""
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return f"{rounded:zf}".replace("-", "\N{MINUS SIGN}")
 
 
 def place(value: float) -> str:
@@ -47,6 +49,11 @@ def number(value: float, digits: int = 5) -> str:
 def path(points: Sequence[tuple[float, float]]) -> str:
     """The d attribute of a line through points."""
     return "M" + "L".join(f"{number(x, 4)} {number(y, 4)}" for x, y in points)
+
+
+def near(value: float, words: Sequence[str]) -> list[float]:
+    """How near each word is to a position: 1 at it, 0 from one word away."""
+    return [max(0.0, 1 - abs(value - i)) for i in range(len(words))]
 
 
 def require_place(name: str, value: float, words: Sequence[str]) -> None:
@@ -182,6 +189,14 @@ def plot(
     parts += [h("div", xlabel, class_="xlabel")] if xlabel else []
     box = f"--x0:{left:g};--x1:{right:g};--y0:{low:g};--y1:{high:g};--height:{height}"
     return h("div", *parts, class_="plot", style=box)
+
+
+def round_ticks(low: float, high: float, most: int = 6) -> dict[float, str]:
+    """At most `most` round numbers between two ends, and what to write there."""
+    step = 10.0 ** math.floor(math.log10((high - low) / 2))
+    step = next(s * step for s in (1, 2, 5, 10, 20) if (high - low) / (s * step) <= most - 1)
+    ticks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return {tick: number(tick).replace("-", "\N{MINUS SIGN}") for tick in ticks}
 
 
 def line(points: Sequence[tuple[float, float]] | None = None, **attributes: object) -> Element:

@@ -1,0 +1,38 @@
+// Counting, digits, digits without jumps, hands: four ways to write one position.
+import { fixed, live, near, place } from "./runtime.js";
+import { turn } from "./dials.js";
+
+const digit = (p, k, base) => Math.floor(p / base ** k) % base;
+const smooth = (p, w, base) => ((base - 1) * (1 - Math.cos(p * w))) / 2;
+
+export default live({
+  values({ p }, { inv_freq, words, base }) {
+    const found = inv_freq.map((_, k) => digit(p, k, base));
+    return {
+      hand: inv_freq.map((w) => p * w),
+      at: p,
+      digit: found,
+      digit_said: found.map(String),
+      smooth: inv_freq.map((w) => smooth(p, w, base)),
+      near_p: words.map((_, i) => near(p, i)),
+      p_said: place(p),
+    };
+  },
+  describe(_, v, { base }) {
+    return (
+      `Position ${v.p_said} has the digits ${[...v.digit_said].reverse().join(" ")} in base ${base}, ` +
+      `slowest first; without jumps they are ${[...v.smooth].reverse().map((s) => fixed(s, 2)).join(", ")}.`
+    );
+  },
+  drags: {
+    hand: (given) => ({ p: turn(given.state.p, given) }),
+    place: ({ at }) => ({ p: at.x }),
+  },
+  goes: { word: ({ index }) => ({ p: index }) },
+  tips: {
+    hand: ({ index, state: { p }, data: { inv_freq } }) =>
+      `wheel ${index}: ${fixed((p * inv_freq[index] * 180) / Math.PI, 0)}° from 12`,
+    place: ({ at: { x }, index, data: { inv_freq, base } }) =>
+      `at ${place(x)}: digit ${digit(x, index, base)}, without jumps ${fixed(smooth(x, inv_freq[index], base), 2)}`,
+  },
+});

@@ -1,0 +1,129 @@
+"""Counting, digits, digits without jumps, hands: four ways to write one position."""
+
+import math
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+import torch
+
+from posenc import angles, inverse_frequencies
+from posenc.show.live import dials
+from posenc.show.live.figure import LiveFigure, State
+from posenc.show.live.marks import (
+    SENTENCE,
+    controls,
+    fixed,
+    h,
+    knob,
+    line,
+    near,
+    place,
+    play,
+    plot,
+    require_place,
+    slider,
+    words_row,
+)
+
+STEPS = 120  # of a drawn curve
+
+
+def digits(
+    words: Sequence[str] = SENTENCE, *, base: int = 2, wheels: int = 4, start: float = 5
+) -> LiveFigure:
+    """A position as digits that jump, as wheels that turn smoothly, and as hands.
+
+    Wheel k makes a turn in base^(k+1) positions. Its digit jumps from one number to the next; the
+    smooth digit is how far the tip of its hand has come down from 12.
+
+    Args:
+        words: the sentence; its first word is at position 0.
+        base: of the digits, from 2 to 10.
+        wheels: how many digits, the fastest first.
+        start: position to begin with.
+
+    Returns:
+        What a notebook displays.
+
+    Raises:
+        ValueError: if start is not a position of the sentence, or base is out of range.
+
+    Example:
+        >>> digits()
+        live figure: digits, p=5
+    """
+    require_place("start", start, words)
+    if not 2 <= base <= 10:
+        raise ValueError(f"base must be from 2 to 10, got {base}")
+    words = list(words)
+    last = len(words) - 1
+    frequencies = 2 * math.pi / base * inverse_frequencies(2 * wheels, base=float(base**wheels))
+    places = [base**k for k in range(wheels)]
+
+    def values(state: State) -> dict:
+        p = state["p"]
+        hands = angles(torch.tensor(p, dtype=torch.float64), frequencies)
+        found = [math.floor(p / unit) % base for unit in places]
+        return {
+            "hand": hands.tolist(),
+            "at": p,
+            "digit": found,
+            "digit_said": [str(digit) for digit in found],
+            "smooth": ((base - 1) * (1 - hands.cos()) / 2).tolist(),
+            "near_p": near(p, words),
+            "p_said": place(p),
+        }
+
+    def describe(state: State, values: dict) -> str:
+        smooth = ", ".join(fixed(value, 2) for value in reversed(values["smooth"]))
+        return (
+            f"Position {values['p_said']} has the digits {' '.join(values['digit_said'][::-1])} "
+            f"in base {base}, slowest first; without jumps they are {smooth}."
+        )
+
+    x = torch.linspace(0, last, STEPS + 1, dtype=torch.float64)
+    smooth = (base - 1) * (1 - angles(x, frequencies).cos()) / 2  # [steps, wheels]
+
+    def column(k: int) -> Element:
+        jumps = [(0.0, 0)]
+        for p in range(1, last + 1):
+            jumps += [(p, (p - 1) // places[k] % base), (p, p // places[k] % base)]
+        curve = plot(
+            line(jumps, class_="line faint"),
+            line(list(zip(x.tolist(), smooth[:, k].tolist(), strict=True)), class_="line p"),
+            x=(0, last),
+            y=(-0.12 * (base - 1), 1.12 * (base - 1)),
+            yticks={0: "0", base - 1: str(base - 1)},
+            xticks={0: "0", last: str(last)},
+            height="5em",
+            over=[
+                knob(f"--x:at --y:digit.{k}", colour="small"),
+                knob(f"--x:at --y:smooth.{k}", colour="p small"),
+            ],
+            data_drag="place",
+            data_tip=f"place.{k}",
+        )
+        turns = f"a turn in {base ** (k + 1)}"
+        digit = h("div", class_="digit", data_set=f"text:digit_said.{k}", aria_hidden="true")
+        caption = h("span", turns, class_="period", aria_hidden="true")
+        clock = dials.dial(
+            k,
+            dials.places(range(len(words)), frequencies[k].item()),
+            dials.hand(f"hand.{k}", "p"),
+            below=[caption],
+        )
+        return h("div", digit, curve, clock, class_="wheel")
+
+    columns = [column(k) for k in range(wheels)]
+    return LiveFigure(
+        "digits",
+        "A position as digits, as digits without jumps, and as hands",
+        words_row(words, "p"),
+        h("div", *columns, class_="clocks wheels", style=f"--n:{wheels};--narrow:2"),
+        dials.speeds("words for one turn"),
+        controls(play("p", speed=1.0), slider("p", "position", 0, last, said="p_said", colour="p")),
+        data={"inv_freq": frequencies.tolist(), "words": words, "base": base},
+        state={"p": start},
+        values=values,
+        describe=describe,
+    )

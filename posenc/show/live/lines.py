@@ -1,0 +1,186 @@
+"""Named lines over one axis: point at one for its name and value."""
+
+import math
+from collections.abc import Mapping, Sequence
+from xml.etree.ElementTree import Element
+
+import torch
+from torch import Tensor
+
+from posenc.show.live.figure import LiveFigure, State
+from posenc.show.live.marks import (
+    choice,
+    controls,
+    fixed,
+    h,
+    knob,
+    line,
+    note,
+    plot,
+    round_ticks,
+    slider,
+)
+
+
+def lines(
+    x: Sequence[float] | Tensor,
+    curves: Mapping[str, Sequence[float] | Tensor],
+    *,
+    xlabel: str,
+    ylabel: str,
+    xscale: str = "linear",
+    marks: Mapping[str, float] | None = None,
+    levels: Mapping[str, float] | None = None,
+    bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
+    start: str | None = None,
+    digits: int = 2,
+) -> LiveFigure:
+    """Lines of measured or computed values; one is in front, with its value at a place to drag.
+
+    A line may end before the others (nan from there on), and has no value beyond.
+
+    Args:
+        x: [n], rising; positive if the scale is "log".
+        curves: name -> values [n].
+        xlabel: quantity and unit of x.
+        ylabel: quantity and unit of the values.
+        xscale: "linear" or "log".
+        marks: name -> x of an upright dotted line.
+        levels: name -> value of a level dotted line.
+        bands: name -> lowest and highest values [n], shown for the line in front.
+        start: name of the line in front to begin with; the first by default.
+        digits: behind the point of a value.
+
+    Returns:
+        What a notebook displays.
+
+    Raises:
+        ValueError: if there are no curves, lengths differ, x does not rise, or a name is unknown.
+
+    Example:
+        >>> lines([0, 1, 2], {"a": [1, 2, 3], "b": [3, 1, 2]}, xlabel="x", ylabel="y")
+        live figure: lines, at=1, line=a
+    """
+    places = torch.as_tensor(x, dtype=torch.float64)
+    table = {name: torch.as_tensor(y, dtype=torch.float64) for name, y in curves.items()}
+    spread = {n: torch.as_tensor(b, dtype=torch.float64) for n, b in (bands or {}).items()}
+    start = next(iter(table), "") if start is None else start
+    if start not in table or not set(spread) <= set(table):
+        raise ValueError(f"start and bands must name curves, got {[start, *spread]}")
+    if len(places) < 2 or not (places.diff() > 0).all():
+        raise ValueError(f"x must be at least two numbers that rise, got {places.tolist()}")
+    for name, row in table.items():
+        if row.shape != places.shape:
+            raise ValueError(f"{name} must have {len(places)} values, got {tuple(row.shape)}")
+    if xscale not in ("linear", "log"):
+        raise ValueError(f"xscale must be 'linear' or 'log', got {xscale!r}")
+    if xscale == "log" and places[0] <= 0:
+        raise ValueError(f"x must be positive on a log scale, got {places[0].item():g}")
+
+    axis = places.log2() if xscale == "log" else places
+    everything = torch.cat([*table.values(), *(band.flatten() for band in spread.values())])
+    everything = everything[everything.isfinite()].tolist() + list((levels or {}).values())
+    low, high = min(everything), max(everything)
+    low, high = low - 0.06 * (high - low or 1), high + 0.1 * (high - low or 1)
+    ends = axis[0].item(), axis[-1].item()
+    known = {name: int(row.isfinite().sum()) for name, row in table.items()}  # from the first on
+    names = list(table)
+
+    def at(state: State) -> tuple[float, float]:
+        """The place on the axis, within the line in front, and the value there."""
+        row = table[state["line"]]
+        spot = min(max(state["at"], ends[0]), axis[known[state["line"]] - 1].item())
+        i = int(torch.searchsorted(axis, spot, right=True)) - 1
+        i = max(0, min(i, known[state["line"]] - 2))
+        if known[state["line"]] == 1:
+            return axis[0].item(), row[0].item()
+        part = (spot - axis[i].item()) / (axis[i + 1] - axis[i]).item()
+        return spot, (row[i] + part * (row[i + 1] - row[i])).item()
+
+    def values(state: State) -> dict:
+        spot, value = at(state)
+        shown = 2**spot if xscale == "log" else spot
+        found = {
+            "x": spot,
+            "y": value,
+            "front": [int(name == state["line"]) for name in names],
+            "value_said": fixed(value, digits),
+            "name_said": f"{state['line']}, {fixed(value, digits)}",
+            "x_said": fixed(shown, 0 if abs(shown) >= 10 else 1),
+        }
+        return found
+
+    def describe(state: State, values: dict) -> str:
+        return (
+            f"{state['line']}: {values['value_said']} at {values['x_said']} ({xlabel}; {ylabel})."
+        )
+
+    drawn = []
+    for i, (name, row) in enumerate(table.items()):
+        along = axis[: known[name]].tolist()
+        if name in spread:
+            below, above = spread[name][:, : known[name]].tolist()
+            around = zip([*along, *along[::-1]], [*below, *above[::-1]], strict=True)
+            drawn.append(line(list(around), class_="band", data_set=f"--on:front.{i}"))
+        points = list(zip(along, row[: known[name]].tolist(), strict=True))
+        look = "line one"
+        if len(points) == 1:
+            points, look = points * 2, "line one single"  # a dot
+        drawn.append(line(points, class_=look, data_set=f"--on:front.{i}"))
+    upright = dict(zip(marks or {}, _scaled(marks, xscale), strict=True))
+    level = dict(levels or {})
+    rules = [line([(v, low), (v, high)], class_="axis dashed") for v in upright.values()]
+    rules += [line([(ends[0], v), (ends[1], v)], class_="axis dashed") for v in level.values()]
+    words = [_label(name, v, high, "mark") for name, v in upright.items()]
+    words += [_label(name, ends[0], v, "mark level") for name, v in level.items()]
+    picture = plot(
+        *rules,
+        *drawn,
+        x=ends,
+        y=(low, high),
+        xticks=_ticks(places, xscale),
+        yticks=round_ticks(low, high),
+        xlabel=xlabel,
+        ylabel=ylabel,
+        height="19em",
+        over=[*words, knob("--x:x --y:y", colour="p", drag="at"), note("--x:x --y:y", "name_said")],
+        data_drag="at",
+        data_tip="at",
+    )
+    return LiveFigure(
+        "lines",
+        f"Lines of {ylabel} over {xlabel}",
+        picture,
+        controls(
+            choice("line", "line", {name: name for name in names}),
+            slider("at", xlabel, *ends, step=(ends[1] - ends[0]) / 40, said="x_said"),
+        ),
+        data={
+            "names": names,
+            "x": axis.tolist(),
+            "rows": [row[: known[name]].tolist() for name, row in table.items()],
+            "log": xscale == "log",
+            "digits": digits,
+            "labels": [xlabel, ylabel],
+        },
+        state={"at": (ends[0] + ends[1]) / 2, "line": start},
+        values=values,
+        describe=describe,
+    )
+
+
+def _scaled(marks: Mapping[str, float] | None, xscale: str) -> list[float]:
+    return [math.log2(v) if xscale == "log" else v for v in (marks or {}).values()]
+
+
+def _label(text: str, x: float, y: float, look: str) -> Element:
+    return h("span", text, class_=look, style=f"--x:{x:.5g};--y:{y:.5g}", aria_hidden="true")
+
+
+def _ticks(places: Tensor, xscale: str) -> dict[float, str]:
+    """Where x stands on its axis: powers of two on a log scale, round numbers else."""
+    first, last = places[0].item(), places[-1].item()
+    if xscale == "linear":
+        return round_ticks(first, last)
+    powers = range(math.ceil(math.log2(first)), int(math.log2(last)) + 1)
+    return {power: f"{2**power:g}" for power in powers}

@@ -1,0 +1,60 @@
+// A query's and a key's hand on each clock: RoPE's score pair by pair, and what training saw.
+import { TAU, fixed, live, place, range, sum } from "./runtime.js";
+import { closer, turn } from "./dials.js";
+
+const pairs = (x) => range(x.length / 2).map((i) => [x[2 * i], x[2 * i + 1]]);
+const angle = ([a, b]) => Math.atan2(b, a); // clockwise from 12, first channel up
+const length = ([a, b]) => Math.hypot(a, b);
+
+function row({ d, n }, speeds, { query, key, width, top }) {
+  const [q, k] = [pairs(query), pairs(key)];
+  const part = speeds.map(
+    (w, i) => length(q[i]) * length(k[i]) * Math.cos(angle(q[i]) - angle(k[i]) + d * w),
+  );
+  const isNew = speeds.map((w, i) => +((d * w) % TAU > width[i] + 1e-9));
+  return {
+    q: speeds.map((w, i) => angle(q[i]) + (n + d) * w),
+    k: speeds.map((w, i) => angle(k[i]) + n * w),
+    ring: speeds.map((w, i) => angle(k[i]) + (n + d) * w - width[i]),
+    part,
+    bar: part.map((x) => x / top),
+    part_said: part.map((x) => fixed(x, 2)),
+    new: isNew,
+    news: sum(isNew),
+    score: sum(part),
+    score_said: fixed(sum(part), 2),
+  };
+}
+
+const news = (count) =>
+  count
+    ? `Pairs at an angle that training has not seen: ${count}.`
+    : "Training has seen every one of these angles.";
+
+// Pulls the hand that is nearer: the query's changes the distance, the key's the key's position.
+function pull(r, { at, grip, index, state: { d, n }, data, values }) {
+  const { q, k } = values.rows[r];
+  grip.name ??= closer(at.angle, q[index], k[index]) ? "d" : "n";
+  const given = { at, grip, index, data: { inv_freq: data.rows[r] } };
+  return grip.name === "d" ? { d: turn(d, given) } : { n: turn(n, given) };
+}
+
+const point = (r, { index, values: { rows } }) =>
+  `pair ${index} adds ${rows[r].part_said[index]}` +
+  (rows[r].new[index] ? "\nat an angle that training has not seen" : "");
+
+export default live({
+  values: (state, data) => ({
+    rows: data.rows.map((speeds) => row(state, speeds, data)),
+    d_said: place(state.d),
+    n_said: place(state.n),
+  }),
+  describe(_, { rows: [first, ...others], d_said }) {
+    const said =
+      `Distance ${d_said}: ${first.part_said.join(", ")} add up to the score ` +
+      `${first.score_said}. ${news(first.news)}`;
+    return said + others.map((o) => ` Stretched, the score is ${o.score_said}. ${news(o.news)}`).join("");
+  },
+  drags: { hand0: (given) => pull(0, given), hand1: (given) => pull(1, given) },
+  tips: { hand0: (given) => point(0, given), hand1: (given) => point(1, given) },
+});

@@ -1,0 +1,176 @@
+"""A query's and a key's hand on each clock: RoPE's score pair by pair, and what training saw."""
+
+import math
+from xml.etree.ElementTree import Element
+
+import torch
+from torch import Tensor
+
+from posenc import angles, inverse_frequencies, rotate, wavelengths
+from posenc.show.live import dials
+from posenc.show.live.figure import LiveFigure, State
+from posenc.show.live.marks import controls, fixed, h, place, play, slider
+
+
+def query_key_clocks(
+    query: Tensor | None = None,
+    key: Tensor | None = None,
+    *,
+    dim: int = 16,
+    base: float = 100.0,
+    trained: int = 12,
+    longest: int = 48,
+    distance: int = 5,
+    scaled: Tensor | None = None,
+) -> LiveFigure:
+    """RoPE's score of a query and a key, one clock a channel pair.
+
+    The bar under a clock is what the pair adds; their sum is the score. The shaded ring is where
+    the key's hand could stand, seen from the query's, in a training on `trained` tokens. A hand
+    that leaves the ring is at an angle that no training has shown.
+
+    Args:
+        query: [dim], channels 2i and 2i + 1 are a pair; ones and zeros by default.
+        key: likewise.
+        dim: channels, when query and key are not given.
+        base: of `inverse_frequencies`.
+        trained: tokens of a training text, so distances 0 ... trained - 1.
+        longest: tokens of the longest text to move to.
+        distance: query position minus key position, to begin with.
+        scaled: other frequencies [dim/2], as `posenc.scaling` gives: a second row of clocks shows
+            them, with the ring that training saw with the first.
+
+    Returns:
+        What a notebook displays.
+
+    Raises:
+        ValueError: if query, key and scaled do not fit together, or distance is not in the text.
+
+    Example:
+        >>> query_key_clocks(dim=8)
+        live figure: query_key_clocks, d=5, n=0
+    """
+    plain = torch.tensor([1.0, 0.0], dtype=torch.float64).repeat(dim // 2)
+    query = plain if query is None else query.detach().double()
+    key = plain if key is None else key.detach().double()
+    if query.ndim != 1 or query.shape != key.shape or len(query) % 2:
+        raise ValueError(
+            "query and key must have the same even number of channels, "
+            f"got {tuple(query.shape)} and {tuple(key.shape)}"
+        )
+    if not 0 <= distance < longest or not 1 < trained <= longest:
+        raise ValueError(
+            "distance must be from 0 to longest - 1 and trained from 2 to longest, got "
+            f"distance {distance}, trained {trained}, longest {longest}"
+        )
+    inv_freq = inverse_frequencies(len(query), base=base)
+    rows = [inv_freq] if scaled is None else [inv_freq, scaled.detach().double()]
+    if rows[-1].shape != inv_freq.shape:
+        raise ValueError(f"scaled must have {len(inv_freq)} entries, got {tuple(rows[-1].shape)}")
+    width = ((trained - 1) * inv_freq).clamp(max=2 * math.pi)  # of what training has seen
+    top = (query.view(-1, 2).norm(dim=1) * key.view(-1, 2).norm(dim=1)).max().clamp(min=1e-9)
+
+    rest = [torch.atan2(x[1::2], x[::2]) for x in (query, key)]  # angles at position 0
+
+    def one_row(at: Tensor, speeds: Tensor) -> dict:
+        turns = angles(at, speeds)
+        turned = rotate(torch.stack((query, key)), turns, pairing="interleaved")
+        parts = (turned[0] * turned[1]).view(-1, 2).sum(dim=1)
+        beyond = (turns[0] - turns[1]).remainder(2 * math.pi) > width + 1e-9
+        return {
+            "q": (rest[0] + turns[0]).tolist(),
+            "k": (rest[1] + turns[1]).tolist(),
+            "ring": (rest[1] + turns[0] - width).tolist(),
+            "part": parts.tolist(),
+            "bar": (parts / top).tolist(),
+            "part_said": [fixed(part, 2) for part in parts.tolist()],
+            "new": beyond.int().tolist(),
+            "news": int(beyond.sum()),
+            "score": parts.sum().item(),
+            "score_said": fixed(parts.sum().item(), 2),
+        }
+
+    def values(state: State) -> dict:
+        at = torch.tensor([state["n"] + state["d"], state["n"]], dtype=torch.float64)
+        return {
+            "rows": [one_row(at, speeds) for speeds in rows],
+            "d_said": place(state["d"]),
+            "n_said": place(state["n"]),
+        }
+
+    def describe(state: State, values: dict) -> str:
+        first, *others = values["rows"]
+        said = (
+            f"Distance {values['d_said']}: {', '.join(first['part_said'])} add up to the score "
+            f"{first['score_said']}. {_news(first['news'])}"
+        )
+        return said + "".join(
+            f" Stretched, the score is {row['score_said']}. {_news(row['news'])}" for row in others
+        )
+
+    names = ["the clocks of training", "stretched clocks"] if scaled is not None else [""]
+    return LiveFigure(
+        "query_key_clocks",
+        "A query's and a key's hand on each clock, and the score they make",
+        *(_row(r, name, rows[r], width) for r, name in enumerate(names)),
+        dials.speeds("tokens for one turn"),
+        controls(
+            play("d", speed=3),
+            slider("d", "distance", 0, longest - 1, said="d_said", colour="q"),
+            slider("n", "key's position", 0, longest - 1, said="n_said"),
+        ),
+        data={
+            "inv_freq": rows[0].tolist(),
+            "rows": [speeds.tolist() for speeds in rows],
+            "query": query.tolist(),
+            "key": key.tolist(),
+            "width": width.tolist(),
+            "top": top.item(),
+        },
+        state={"d": distance, "n": 0},
+        values=values,
+        describe=describe,
+    )
+
+
+def _news(count: int) -> str:
+    if not count:
+        return "Training has seen every one of these angles."
+    return f"Pairs at an angle that training has not seen: {count}."
+
+
+def _row(r: int, name: str, speeds: Tensor, width: Tensor) -> Element:
+    """One clock a pair: the ring that training has seen, two hands, and what the pair adds."""
+    clocks = []
+    for i, wavelength in enumerate(wavelengths(speeds).tolist()):
+        at = f"rows.{r}"
+        ring = h(
+            "circle",
+            r=40,
+            pathLength=f"{2 * math.pi:.6f}",
+            class_="wedge seen",
+            style=f"--arc:{width[i]:.5f}",
+            data_set=f"--from:{at}.ring.{i}",
+        )
+        bar = h("div", class_="bar", data_set=f"--v:{at}.bar.{i}", aria_hidden="true")
+        said = h("span", data_set=f"text:{at}.part_said.{i}", aria_hidden="true")
+        clocks.append(
+            dials.dial(
+                i,
+                ring,
+                h("circle", r=dials.RADIUS, class_="warn", data_set=f"--on:{at}.new.{i}"),
+                dials.hand(f"{at}.k.{i}", "q"),
+                dials.hand(f"{at}.q.{i}", "p"),
+                below=[dials.period(wavelength, "tokens"), bar, said],
+                drag=f"hand{r}.{i}",
+            )
+        )
+    total = h(
+        "p",
+        f"{name}, " if name else "",
+        "sum of the bars, the score: ",
+        h("b", data_set=f"text:rows.{r}.score_said"),
+        class_="total",
+        aria_hidden="true",
+    )
+    return h("div", dials.clock_row(clocks, narrow=4), total)
