@@ -29,6 +29,7 @@ COLAB = {
     "pillow": "11.3.0",
     "tqdm": "4.67.3",
     "joblib": "1.5.3",
+    "cloudpickle": "3.1.2",
     "filelock": "3.32.3",
     "pydantic": "2.13.4",
 }

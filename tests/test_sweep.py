@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import errno
+import hashlib
 import io
 import itertools
 import json
@@ -20,7 +21,7 @@ import pytest
 import torch
 from distributed import LocalCluster
 
-from posenc.lab import METHODS, TASKS, Recipe, records, sweep
+from posenc.lab import METHODS, TASKS, Method, Recipe, outside, records, sweep
 from posenc.lab.__main__ import main
 from posenc.lab.provenance import commit
 from posenc.lab.records import FORMAT, SHIPPED, Record, Run, append, read, recorded
@@ -469,6 +470,92 @@ def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(tmp_path, monkeypatc
         assert in_flight
         assert sweep.sweep(runs, path, scheduler=cluster.scheduler_address) == 0
     assert comparable(path) == alone(runs)
+
+
+# --- methods from elsewhere ---
+
+
+def as_contributing_says():
+    """The file mine.py of CONTRIBUTING."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    return text.partition("```python\n")[2].partition("```")[0]
+
+
+def in_folder(folder, *arguments):
+    words = [sys.executable, "-m", "posenc.lab", *map(str, arguments)]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_class_of_the_readers_own_is_swept_recorded_and_reported(tmp_path):
+    (tmp_path / "mine.py").write_text(as_contributing_says())
+    words = "--tasks who --lengths 4 --seeds 0 1 --steps 2 --batch 4 --dim 16 --num-heads 2"
+    words = ["sweep", "--results", "out", "--methods", "rope", "mine:Kerple", *words.split()]
+    assert "4 of 4 runs" in in_folder(tmp_path, *words, "--jobs", 2)
+    assert "0 of 4 runs" in in_folder(tmp_path, *words)
+    found = [r.run for r in read(tmp_path / "out")[0] if r.run.method == "mine:Kerple"]
+    expected = hashlib.sha256((tmp_path / "mine.py").read_bytes()).hexdigest()[:16]
+    assert [run.source for run in found] == [expected] * 2
+    report = in_folder(tmp_path, "report", "--results", "out")
+    assert "mine:Kerple" in report
+    assert "rope" in report
+    with (tmp_path / "mine.py").open("a") as file:
+        file.write("# changed\n")
+    assert "2 of 4 runs" in in_folder(tmp_path, *words, "--jobs", 1)
+
+
+@pytest.fixture
+def kerple(tmp_path, monkeypatch):
+    """The class of a module that only this process can import."""
+    (tmp_path / "only_here.py").write_text(as_contributing_says())
+    monkeypatch.syspath_prepend(tmp_path)
+    yield outside.find("only_here:Kerple")
+    sys.modules.pop("only_here")
+
+
+def test_a_class_travels_to_a_process_that_cannot_import_it(kerple, tmp_path):
+    (tmp_path / "class").write_bytes(outside.packed("only_here:Kerple"))
+    code = (
+        "import sys; from posenc.lab import Recipe, train\n"
+        "from posenc.lab.outside import unpacked\n"
+        "kerple = unpacked('only_here:Kerple', open(sys.argv[1], 'rb').read())\n"
+        "print(train(kerple, 'who', train_length=4, recipe=Recipe(2)).method.height.shape)\n"
+        "assert 'only_here' not in sys.modules"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "class")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "torch.Size([4, 1, 1])\n", done.stderr
+
+
+def test_a_class_is_swept_on_a_cluster(kerple, tmp_path):
+    runs = grid([kerple, METHODS["none"]], ["who"], [4], [0], steps=2, batch=4, size=TINY)
+    assert [run.method for run in runs] == ["only_here:Kerple", "none"]
+    with LocalCluster(
+        n_workers=1, processes=True, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        path = tmp_path / "cpu.jsonl"
+        assert sweep.sweep(runs, path, scheduler=cluster.scheduler_address) == 2
+    assert comparable(path) == alone(runs)
+
+
+def test_a_class_that_nobody_else_could_find_is_refused(annotations_off):
+    class Local(Method):
+        pass
+
+    with pytest.raises(ValueError, match=r"method must be a class of a module, got .*Local"):
+        grid([Local], ["who"], [4], [0])
+    with pytest.raises(TypeError, match="method must be a name or a class of Method, got 3"):
+        grid([3], ["who"], [4], [0])
+
+
+def test_a_method_that_fails_is_refused_before_any_run(kerple, tmp_path, executed, monkeypatch):
+    sweep._rehearse.cache_clear()
+    monkeypatch.setattr(kerple, "bias", lambda self, relative: torch.zeros(3, 2, 2))
+    runs = grid(["none", kerple], ["who"], [4], [0], size=TINY)
+    with pytest.raises(ValueError, match="method must run, got only_here:Kerple with "):
+        sweep.sweep(runs, tmp_path / "cpu.jsonl", jobs=1)
+    assert not executed
 
 
 # --- the command line ---

@@ -97,7 +97,7 @@ def packed(name: str) -> bytes:
     """
     if name in METHODS:
         return b""
-    from joblib.externals import cloudpickle
+    import cloudpickle
 
     method = find(name)
     module = sys.modules[method.__module__]

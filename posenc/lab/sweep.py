@@ -197,6 +197,7 @@ def _require_possible(run: Run, *, here: bool) -> None:
         raise ValueError(f"source must be that of {run.method}, got {run.source!r}")
     _rehearse(
         run.method,
+        run.source,
         run.task,
         run.train_length,
         tuple(run.size.items()),
@@ -206,7 +207,9 @@ def _require_possible(run: Run, *, here: bool) -> None:
 
 
 @functools.cache
-def _rehearse(method: str, task: str, train_length: int, size, knobs, multiples) -> None:
+def _rehearse(
+    method: str, source: str, task: str, train_length: int, size, knobs, multiples
+) -> None:
     """Draw a line of each length and run the untrained model; the runs of all seeds share this."""
     task = named("task", task, TASKS)
     config = Config(task.vocabulary, task.causal, train_length, **dict(size))
