@@ -43,7 +43,7 @@ def identify_bias(bias: Tensor) -> Found:
         "head order": order,
         "keys after the query": _future(bias, relative, slopes),
     }
-    if one_row and bias.abs().max() > 256:
+    if one_row and bias[bias > HIDDEN].abs().max() > 256:
         warnings = (*warnings, "one-row form reaches large numbers: in bfloat16 near keys collapse")
     data = {"method": "alibi", "slopes": slopes.tolist(), "one_row": one_row, **data}
     return facts, data, warnings, ("whether queries and keys are where they are taken to be",)
