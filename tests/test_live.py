@@ -4,7 +4,9 @@ Each check is a function that returns what is wrong, as a list; the tests want i
 TestTheTestsCanFail hands the same functions a figure with a fault in it.
 """
 
+import base64
 import functools
+import io
 import math
 import random
 import re
@@ -15,9 +17,11 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 from browser import launch
 from bs4 import BeautifulSoup
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from posenc import inverse_frequencies
+from posenc import inverse_frequencies, sinusoidal_encoding
+from posenc.lab.tables import Row
 from posenc.show import live
 
 pytestmark = pytest.mark.usefixtures("annotations_off")
@@ -25,6 +29,8 @@ pytestmark = pytest.mark.usefixtures("annotations_off")
 FIGURES = {
     "alibi": live.alibi,
     "alibi-other": lambda: live.alibi(num_heads=3, tokens=20, head=2),
+    "buckets": live.buckets,
+    "buckets-other": lambda: live.buckets(num_buckets=8, max_distance=512),
     "clocks": live.clocks,
     "clocks-other": lambda: live.clocks(["a", "b", "a", "c"], dim=4, base=7.0, start=2),
     "clock_pair": live.clock_pair,
@@ -33,6 +39,13 @@ FIGURES = {
     "digits-other": lambda: live.digits(base=10, wheels=2, start=11),
     "dot_product": live.dot_product,
     "dot_product-other": lambda: live.dot_product(dim=6, base=50.0, longest=40),
+    "encoding_table": live.encoding_table,
+    "encoding_table-other": lambda: live.encoding_table(dim=6, base=20.0, length=9),
+    "lengths": lambda: live.lengths(
+        [Row("rope", {8: [0.5, 0.7], 16: [0.9, 1.4]}, {}, 2, 2), Row("table", {8: [1]}, {}, 1, 1)],
+        train_length=8,
+        ylabel="loss (nats)",
+    ),
     "lines": lambda: live.lines(
         torch.arange(0, 60, 4),
         {"sine": (torch.arange(0, 60, 4) / 9).sin(), "root": torch.arange(0, 60, 4).sqrt()},
@@ -61,10 +74,14 @@ FIGURES = {
         distance=20,
         scaled=inverse_frequencies(4, base=30.0) / 4,
     ),
+    "relative_grid": live.relative_grid,
+    "relative_grid-other": lambda: live.relative_grid(["a", "b", "c"], query=0, key=2, clip=1),
     "rotated_pair": live.rotated_pair,
     "rotated_pair-other": lambda: live.rotated_pair(
         (0.3, -2.0), (-1.0, 0.2), frequency=1.3, query_position=0, key_position=15
     ),
+    "seen_turns": live.seen_turns,
+    "seen_turns-other": lambda: live.seen_turns(dim=6, base=1e6, trained=4096, length=100),
     "wave": live.wave,
     "wave-other": lambda: live.wave(["a", "b", "c", "d", "e"], frequency=2.5, start=3),
 }
@@ -331,6 +348,43 @@ def keyboard_problems(page: Page) -> list[str]:
     return problems
 
 
+PAINTED = """(el) => {
+  const canvas = el.querySelector("canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return [canvas.width, canvas.height, [...data]];
+}"""
+
+
+class TestPainting:
+    def painted(self, page):
+        """The entries that the pixels stand for: red is positive, and strong is far from 0."""
+        width, height, data = page.locator(".live").evaluate(PAINTED)
+        pixels = torch.tensor(data, dtype=torch.float64).view(height, width, 4)
+        red = (pixels[..., 0] > pixels[..., 2]).double()
+        return (2 * red - 1) * pixels[..., 3] / 255
+
+    def test_each_pixel_is_an_entry_of_posencs_table(self, opened):
+        with opened("encoding_table") as page:
+            state = {"r": 0, "c": 0, "pairs": 5, "log_base": 2.5, "length": 40}
+            page.locator(".live").evaluate(SET, state)
+            shown(page)
+            found = self.painted(page)
+        table = sinusoidal_encoding(torch.arange(40), 10, base=10**2.5, dtype=torch.float64)
+        assert (found - table).abs().max() < 1 / 255
+
+    def test_the_masks_of_the_html_are_the_first_painting(self, opened):
+        name = "encoding_table-other"
+        with opened(name) as page:
+            found = self.painted(page)
+        masks = re.findall(r"url\(data:image/png;base64,(\S+?)\)", figure(name).html())
+        drawn = torch.zeros_like(found)
+        for sign, mask in zip((1, -1), masks, strict=True):
+            picture = Image.open(io.BytesIO(base64.b64decode(mask))).getchannel("A")
+            strength = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8)
+            drawn += sign * strength.view(found.shape).double() / 255
+        assert (found - drawn).abs().max() < 1.1 / 255
+
+
 class TestHands:
     @EACH_KIND
     def test_a_mouse_pulls_every_thing_that_says_so(self, opened, name):
@@ -351,7 +405,9 @@ class TestHands:
     def test_things_that_are_pointed_at_say_a_value(self, opened, name):
         with opened(name) as page:
             for selector in kinds(page, "data-tip"):
-                page.locator(selector).first.hover()
+                mark = page.locator(selector).first
+                box = mark.bounding_box()  # beside its middle, where a knob may lie on it
+                mark.hover(position={"x": 0.35 * box["width"], "y": 0.4 * box["height"]})
                 assert re.search(r"\d", page.locator(".tip").inner_text()), selector
             page.mouse.move(2, 2)
             assert page.locator(".tip").is_hidden()

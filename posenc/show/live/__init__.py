@@ -5,27 +5,36 @@ kernel, no network and no library: the same on the site, in Jupyter, in VS Code 
 """
 
 from posenc.show.live.alibi import alibi
+from posenc.show.live.buckets import buckets
 from posenc.show.live.clock_pair import clock_pair
 from posenc.show.live.clocks import clocks
 from posenc.show.live.digits import digits
 from posenc.show.live.dot_product import dot_product
+from posenc.show.live.encoding_table import encoding_table
 from posenc.show.live.figure import LiveFigure
-from posenc.show.live.lines import lines
+from posenc.show.live.lines import lengths, lines
 from posenc.show.live.marks import SENTENCE
 from posenc.show.live.query_key_clocks import query_key_clocks
+from posenc.show.live.relative_grid import relative_grid
 from posenc.show.live.rotated_pair import rotated_pair
+from posenc.show.live.seen_turns import seen_turns
 from posenc.show.live.wave import wave
 
 __all__ = [
     "SENTENCE",
     "LiveFigure",
     "alibi",
+    "buckets",
     "clock_pair",
     "clocks",
     "digits",
     "dot_product",
+    "encoding_table",
+    "lengths",
     "lines",
     "query_key_clocks",
+    "relative_grid",
     "rotated_pair",
+    "seen_turns",
     "wave",
 ]

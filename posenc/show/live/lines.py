@@ -1,12 +1,14 @@
 """Named lines over one axis: point at one for its name and value."""
 
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from xml.etree.ElementTree import Element
 
 import torch
 from torch import Tensor
 
+from posenc.lab.tables import Row
 from posenc.show.live.figure import LiveFigure, State
 from posenc.show.live.marks import (
     choice,
@@ -166,6 +168,47 @@ def lines(
         state={"at": (ends[0] + ends[1]) / 2, "line": start},
         values=values,
         describe=describe,
+    )
+
+
+def lengths(
+    rows: Sequence[Row],
+    *,
+    train_length: int,
+    ylabel: str,
+    levels: Mapping[str, float] | None = None,
+    start: str | None = None,
+) -> LiveFigure:
+    """What was measured over the length of the test: a line a method, with its seeds in front.
+
+    Args:
+        rows: from `posenc.lab.rows`.
+        train_length: tokens of a training text.
+        ylabel: what the score is, with its unit.
+        levels: name -> score of a dotted line: chance, goal.
+        start: method in front to begin with; the first by default.
+
+    Returns:
+        What a notebook displays.
+
+    Raises:
+        ValueError: if there are no rows, or start names none.
+    """
+    places = sorted({length for row in rows for length in row.scores})
+
+    def along(row: Row, pick: Callable[[Sequence[float]], float]) -> list[float]:
+        return [pick(row.scores[n]) if n in row.scores else math.nan for n in places]
+
+    return lines(
+        places,
+        {row.method: along(row, statistics.mean) for row in rows},
+        xlabel="length of the test (tokens)",
+        ylabel=ylabel,
+        xscale="log",
+        marks={"training length": train_length},
+        levels=levels,
+        bands={row.method: (along(row, min), along(row, max)) for row in rows},
+        start=start,
     )
 
 

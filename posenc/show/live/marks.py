@@ -149,6 +149,7 @@ def plot(
     xlabel: str = "",
     ylabel: str = "",
     height: str = "13em",
+    under: Sequence[Element] = (),
     over: Sequence[Element] = (),
     **attributes: object,
 ) -> Element:
@@ -158,11 +159,12 @@ def plot(
         *marks: SVG in the units of the data, y upwards.
         x: data at the left and at the right end.
         y: data at the bottom and at the top.
-        xticks: where -> what stands there.
+        xticks: where -> what stands there; "=name" follows the value of that name.
         yticks: likewise.
         xlabel: quantity and unit.
         ylabel: quantity and unit.
         height: of the picture, in CSS.
+        under: HTML that fills the picture behind the marks.
         over: HTML that stands at (--x, --y), in the units of the data: `knob` and `note`.
         **attributes: of the picture, such as data_drag and data_tip.
     """
@@ -178,12 +180,17 @@ def plot(
 
     def ticks(where: Mapping[float, str] | None, start: float, end: float, kind: str) -> Element:
         places = [
-            h("span", text, style=f"--at:{(value - start) / (end - start):.5g}")
+            h(
+                "span",
+                "" if text.startswith("=") else text,
+                style=f"--at:{(value - start) / (end - start):.5g}",
+                data_set=f"text:{text[1:]}" if text.startswith("=") else None,
+            )
             for value, text in (where or {}).items()
         ]
         return h("div", *places, class_=kind, aria_hidden="true")
 
-    frame = h("div", picture, *over, class_="frame")
+    frame = h("div", *under, picture, *over, class_="frame")
     parts = [h("div", ylabel, class_="ylabel")] if ylabel else []
     parts += [ticks(yticks, low, high, "yticks"), frame, ticks(xticks, left, right, "xticks")]
     parts += [h("div", xlabel, class_="xlabel")] if xlabel else []

@@ -9,6 +9,7 @@
 // A module says what the numbers are and what the functions do:
 //   values(state, data)             name -> number, text, or a list of them
 //   describe(state, values, data)   the figure in words
+//   paint(canvas, colours, state)   optional: fills the figure's canvas
 //   settle(next, before, data)      optional: the allowed state that is nearest to the wanted one
 //   drags, goes, tips               name -> function({ index, state, data, values, at, grip })
 // A function of drags or goes returns the part of the state that changes, one of tips a text.
@@ -73,6 +74,16 @@ function where(mark, event) {
   return { x, y, angle: Math.atan2(x, y) };
 }
 
+// Red, green and blue of the colours that heat maps are painted in.
+function colours(el) {
+  const pencil = document.createElement("canvas").getContext("2d");
+  const rgb = (name) => {
+    pencil.fillStyle = getComputedStyle(el).getPropertyValue(name); // also a system colour
+    return [1, 3, 5].map((i) => parseInt(pencil.fillStyle.slice(i, i + 2), 16));
+  };
+  return { pos: rgb("--pos"), neg: rgb("--neg") };
+}
+
 export const live = (figure) => ({
   render({ model, el }) {
     if (!el.firstElementChild) el.innerHTML = model.get("html"); // a host that brings none
@@ -96,6 +107,7 @@ export const live = (figure) => ({
         if (control.type === "checkbox") control.checked = value;
         else control.value = value;
       }
+      figure.paint?.(el.querySelector("canvas"), colours(el), state());
     };
     const change = (part) => {
       const next = { ...state(), ...part };
@@ -207,7 +219,7 @@ export const live = (figure) => ({
     const shade = () => {
       const [red, green, blue] = getComputedStyle(el).color.match(/[\d.]+/g);
       el.toggleAttribute("data-dark", 0.3 * red + 0.6 * green + 0.1 * blue > 128);
-      if (figure.canvas) draw();
+      if (figure.paint) draw();
     };
     const watch = new MutationObserver(shade);
     for (const e of [document.documentElement, document.body])

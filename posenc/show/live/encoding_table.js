@@ -1,0 +1,81 @@
+// The table of encodings as a heat map: channels, base and length to choose.
+import { TAU, clamp, fixed, grouped, live, nearest, range } from "./runtime.js";
+
+const size = ({ pairs, length }) => [2 * nearest(pairs), nearest(length)];
+const speed = (channel, { pairs, log_base }) =>
+  10 ** ((-log_base * Math.floor(channel / 2)) / nearest(pairs));
+const entry = (p, channel, state) =>
+  (channel % 2 ? Math.cos : Math.sin)(p * speed(channel, state));
+
+// The row and the channel that a point of the picture is in.
+function cell({ x, y }, state) {
+  const [channels, count] = size(state);
+  const c = clamp(Math.floor(x * channels), 0, channels - 1);
+  return { r: clamp(Math.floor((1 - y) * count), 0, count - 1), c };
+}
+
+export default live({
+  values(state) {
+    const [channels, count] = size(state);
+    const r = clamp(nearest(state.r), 0, count - 1);
+    const c = clamp(nearest(state.c), 0, channels - 1);
+    return {
+      row: range(channels).map((channel) => entry(r, channel, state)),
+      column: range(count).map((p) => [entry(p, c, state), 1 - (p + 0.5) / count]),
+      x: (c + 0.5) / channels,
+      y: 1 - (r + 0.5) / count,
+      width: 1 / channels,
+      height: 1 / count,
+      left: c / channels,
+      below: 1 - (r + 1) / count,
+      value: entry(r, c, state),
+      value_said: fixed(entry(r, c, state), 2),
+      r_said: String(r),
+      c_said: String(c),
+      wave_said: fixed(TAU / speed(c, state), 0),
+      kind: c % 2 ? "cosine" : "sine",
+      pair: Math.floor(c / 2),
+      dim_said: String(channels),
+      base_said: grouped(nearest(10 ** state.log_base)),
+      length_said: String(count),
+      last_row: String(count - 1),
+      last_channel: String(channels - 1),
+    };
+  },
+  describe(_, v) {
+    return (
+      `${v.length_said} positions, ${v.dim_said} channels, base ${v.base_said}. Position ${v.r_said}, ` +
+      `channel ${v.c_said}, the ${v.kind} of pair ${v.pair}: ${v.value_said}. Its wave is ` +
+      `${v.wave_said} positions long.`
+    );
+  },
+  // One pixel a cell, as strong as the entry is large.
+  paint(canvas, { pos, neg }, state) {
+    const [channels, count] = size(state);
+    [canvas.width, canvas.height] = [channels, count];
+    const pencil = canvas.getContext("2d");
+    const pixels = pencil.createImageData(channels, count);
+    for (let c = 0; c < channels; c++) {
+      const [turn, w] = [c % 2 ? Math.cos : Math.sin, speed(c, state)];
+      for (let p = 0; p < count; p++) {
+        const value = turn(p * w);
+        pixels.data.set([...(value < 0 ? neg : pos), Math.round(255 * Math.abs(value))], 4 * (p * channels + c));
+      }
+    }
+    pencil.putImageData(pixels, 0, 0);
+  },
+  drags: {
+    cell: ({ at, state }) => cell(at, state),
+    wave: ({ at, state }) => ({ r: cell({ x: 0, y: at.y }, state).r }),
+  },
+  tips: {
+    cell({ at, state }) {
+      const { r, c } = cell(at, state);
+      return `position ${r}, channel ${c}: ${fixed(entry(r, c, state), 2)}`;
+    },
+    wave({ at, state, values }) {
+      const { r } = cell({ x: 0, y: at.y }, state);
+      return `position ${r}: ${fixed(values.column[r][0], 2)}`;
+    },
+  },
+});

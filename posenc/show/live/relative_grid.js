@@ -1,0 +1,45 @@
+// Key minus query for all pairs of words: what is equal lies on a diagonal.
+import { clamp, fixed, live, nearest, range, sum } from "./runtime.js";
+
+const cell = ({ x, y }, { words: { length } }) => ({
+  i: clamp(Math.floor(length - y), 0, length - 1),
+  j: clamp(Math.floor(x), 0, length - 1),
+});
+
+export default live({
+  values(state, { words }) {
+    const [i, j, c] = [state.i, state.j, state.clip].map(nearest);
+    const clipped = range(words.length ** 2).map((n) =>
+      clamp((n % words.length) - Math.floor(n / words.length), -c, c),
+    );
+    const here = clipped[i * words.length + j];
+    const on = clipped.map((relative) => +(relative === here));
+    return {
+      cell: clipped.map((relative) => (0.6 * relative) / (words.length - 1)),
+      said_of: clipped.map((relative) => fixed(relative, 0)),
+      on,
+      relative: here,
+      relative_said: fixed(here, 0),
+      count: sum(on),
+      kinds: new Set(clipped).size,
+      query: words[i],
+      key: words[j],
+      i_said: String(i),
+      j_said: String(j),
+      clip_said: String(c),
+    };
+  },
+  describe(_, v) {
+    return (
+      `From ${v.query} at ${v.i_said} to ${v.key} at ${v.j_said}: ${v.relative_said}, as in ` +
+      `${v.count} cells. There are ${v.kinds} different relative positions.`
+    );
+  },
+  drags: { cell: ({ at, data }) => cell(at, data) },
+  tips: {
+    cell({ at, data }) {
+      const { i, j } = cell(at, data);
+      return `from ${data.words[i]} at ${i} to ${data.words[j]} at ${j}: ${fixed(j - i, 0)}`;
+    },
+  },
+});

@@ -1,0 +1,113 @@
+"""How much of its turn each pair has shown in training, and what a larger base does to it."""
+
+import math
+
+import torch
+
+from posenc import inverse_frequencies, wavelengths
+from posenc.show.live.figure import LiveFigure, State
+from posenc.show.live.marks import controls, h, knob, line, nearest, plot, slider
+
+LOW, HIGH = -4, 5  # powers of ten of a turn, at the ends of the plot
+
+
+def seen_turns(
+    *, dim: int = 128, base: float = 10_000.0, trained: int = 2048, length: int = 8192
+) -> LiveFigure:
+    """Turns of each pair within a training text (amber) and within the text of now (teal).
+
+    A pair below the line of one turn has shown only an arc in training. Where the text of now is
+    longer, such a pair stands at angles that training has not shown.
+
+    Args:
+        dim: channels, even.
+        base: to begin with, from 100 to 10,000,000.
+        trained: tokens of a training text, from 32 to 1,048,576.
+        length: tokens of the text of now, likewise.
+
+    Returns:
+        What a notebook displays.
+
+    Raises:
+        ValueError: if dim is odd, or base, trained or length is out of range.
+
+    Example:
+        >>> seen_turns()
+        live figure: seen_turns, log_base=4, trained=11, length=13
+    """
+    if not 100 <= base <= 1e7:
+        raise ValueError(f"base must be from 100 to 10,000,000, got {base}")
+    for name, value in {"trained": trained, "length": length}.items():
+        if not 32 <= value <= 2**20:
+            raise ValueError(f"{name} must be from 32 to 1,048,576, got {value}")
+    start = {
+        "log_base": math.log10(base),
+        "trained": math.log2(trained),
+        "length": math.log2(length),
+    }
+    pairs = len(inverse_frequencies(dim))
+
+    def values(state: State) -> dict:
+        around = wavelengths(inverse_frequencies(dim, base=10 ** state["log_base"]))
+        before, now = nearest(2 ** state["trained"]), nearest(2 ** state["length"])
+        turns = torch.stack((before / around, now / around))
+        logs = turns.log10().clamp(LOW, HIGH).tolist()
+        partly = int((turns[0] < 1).sum())
+        middle = pairs // 2
+        return {
+            "seen": [[i, y] for i, y in enumerate(logs[0])],
+            "now": [[i, y] for i, y in enumerate(logs[1])],
+            "partly": partly,
+            "split": pairs - partly - 0.5,
+            "new": partly if now > before else 0,
+            "middle": middle,
+            "seen_at": logs[0][middle],
+            "now_at": logs[1][middle],
+            "slowest_said": f"{nearest(around[-1].item()):,}",
+            "base_said": f"{nearest(10 ** state['log_base']):,}",
+            "trained_said": f"{before:,}",
+            "length_said": f"{now:,}",
+        }
+
+    def describe(state: State, values: dict) -> str:
+        said = (
+            f"Base {values['base_said']}, trained on {values['trained_said']} tokens: "
+            f"{values['partly']} of {pairs} pairs have not made a full turn; the slowest needs "
+            f"{values['slowest_said']} tokens. "
+        )
+        if not values["new"]:
+            return said + f"A text of {values['length_said']} shows no new angle."
+        return said + f"In a text of {values['length_said']} these {values['new']} meet new angles."
+
+    picture = plot(
+        h("rect", y=LOW, height=-LOW, width=pairs, class_="unseen", data_set="--x:split"),
+        line([(0, 0), (pairs - 1, 0)], class_="axis dashed"),
+        line(data_set="d:now", class_="line q dashed"),
+        line(data_set="d:seen", class_="line p"),
+        x=(0, pairs - 1),
+        y=(LOW, HIGH),
+        xticks={0: "0", pairs // 2: str(pairs // 2), pairs - 1: str(pairs - 1)},
+        yticks={-3: "1/1000", -2: "1/100", -1: "1/10", 0: "1", 1: "10", 2: "100", 3: "1000"},
+        xlabel="pair, fast to slow",
+        ylabel="turns within the text",
+        height="19em",
+        over=[
+            knob("--x:middle --y:now_at", colour="q", drag="now"),
+            knob("--x:middle --y:seen_at", colour="p", drag="seen"),
+        ],
+        data_tip="pair",
+    )
+    return LiveFigure(
+        "seen_turns",
+        "Turns of each pair within a training text and within a longer one",
+        picture,
+        controls(
+            slider("log_base", "base", 2, 7, step=0.25, said="base_said"),
+            slider("trained", "training text", 5, 20, said="trained_said", colour="p"),
+            slider("length", "text of now", 5, 20, said="length_said", colour="q"),
+        ),
+        data={"pairs": pairs, "low": LOW, "high": HIGH},
+        state=start,
+        values=values,
+        describe=describe,
+    )
