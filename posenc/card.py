@@ -48,8 +48,8 @@ def report_card(
 ) -> ReportCard:
     """Measure the properties that a positional encoding is usually asked for.
 
-    With E = encoding, positions 0 ... length - 1 in range, and `spread` the mean distance
-    |E(p) - E(q)| over all pairs in range:
+    With E = encoding, positions 0 ... length - 1 in range, and spread = the mean distance of
+    E(p) and E(q) over all pairs in range:
 
     unique         smallest |E(p) - E(q)|, p != q, over spread              > 0.001
     bounded        largest |entry| up to 4 length, over the largest in range    <= 1.05
