@@ -145,6 +145,39 @@ class TestFiles:
     def test_nothing_is_loaded_from_other_hosts(self, site):
         expect_none(load_problems(site))
 
+    def test_every_icon_is_drawn(self, site):
+        drawn = re.findall(r"\.(fa-[\w-]+)", (site / "_static" / "icons.css").read_text())
+        used = {
+            name
+            for page in PAGES
+            for tag in soup(site / page).select("[class*='fa-']")
+            for name in tag["class"]
+            if name.startswith("fa-")
+        }
+        assert len(used) > 8
+        expect_none(sorted(used - set(drawn)))
+
+    def test_every_page_says_what_it_is(self, site):
+        said = {}
+        for page in (page for page in PAGES if page.startswith("chapters/")):
+            title = soup(site / page).title.text
+            description = soup(site / page).select_one("meta[name=description]")["content"]
+            assert len(description) > 30
+            assert not re.search(r"\\|(.+) — \1$", title + description)
+            said[page] = (title, description)
+        assert len(set(said.values())) == len(said)
+
+    def test_the_glossary_and_the_bibliography_are_in_order(self, site):
+        terms = [dt["id"] for dt in soup(site / "chapters/glossary.html").select("dl.glossary dt")]
+        papers = [
+            label.text.strip("[] \n")
+            for label in soup(site / "chapters/bibliography.html").select(".citation .label")
+        ]
+        assert len(terms) > 20
+        assert len(papers) > 20
+        assert terms == sorted(terms, key=str.lower)
+        assert papers == sorted(papers, key=lambda paper: paper.lower())
+
     def test_the_top_leads_to_the_cover(self, site):
         refresh = soup(site / "index.html").select_one("meta[http-equiv='Refresh' i]")
         assert refresh["content"] == "0; url=chapters/index.html"
@@ -425,6 +458,126 @@ class TestAsFiles:
         with visit(browser, f"{site.as_uri()}/", page) as visited:
             expect_none(visited.problems)
             expect_none(formula_problems(visited.page))
+
+
+WIDTHS = (390, 768, 1024, 1440)
+
+
+def width_problems(page: Page) -> list[str]:
+    """Widths at which a page must be scrolled sideways."""
+    problems = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        problems += [f"at {width} the page is {wide} wide"] if wide > width else []
+    return problems
+
+
+# Characters of a line, as the mean over the full lines of a page's paragraphs.
+MEASURE = """() => {
+  const lines = [];
+  for (const p of document.querySelectorAll("article section > p:not(.facts, .about-page)")) {
+    if (!p.checkVisibility() || p.querySelector("math, [role=tooltip]")) continue;
+    const height = p.getBoundingClientRect().height;
+    const n = Math.round(height / parseFloat(getComputedStyle(p).lineHeight));
+    if (n > 3) lines.push(p.textContent.length / (n - 0.5));
+  }
+  return lines.reduce((a, b) => a + b, 0) / lines.length;
+}"""
+
+
+@one_visit(CHAPTERS, viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+class TestColumn:
+    def test_a_line_has_60_to_78_characters(self, visited):
+        open_everything(visited.page)
+        mean = visited.page.evaluate(MEASURE)
+        print(f"{visited.path}: {mean:.0f} characters a line")
+        assert 60 <= mean <= 78
+
+    def test_captions_are_as_dark_as_the_text(self, visited):
+        open_everything(visited.page)
+        styles = visited.page.evaluate(
+            """() => [...document.querySelectorAll("figcaption p, figcaption")].map((e) =>
+              [getComputedStyle(e).fontWeight, getComputedStyle(e).color])"""
+        )
+        text = visited.page.evaluate("getComputedStyle(document.querySelector('article p')).color")
+        assert {weight for weight, _ in styles} == {"400"}
+        assert text in {colour for _, colour in styles}
+
+    def test_no_picture_is_filtered(self, visited):
+        visited.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+        filtered = visited.page.evaluate(
+            """() => [...document.querySelectorAll("article img, article svg, article canvas")]
+              .filter((e) => getComputedStyle(e).filter !== "none").length"""
+        )
+        visited.page.evaluate("document.documentElement.dataset.theme = 'light'")
+        assert filtered == 0
+
+    def test_it_is_never_scrolled_sideways(self, visited):
+        open_everything(visited.page)
+        expect_none(width_problems(visited.page))
+
+
+@one_visit(PAGES, viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+class TestEveryPageOnAPhone:
+    def test_axe_finds_nothing(self, visited):
+        open_everything(visited.page)
+        expect_none(accessibility_problems(visited.page))
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
+def test_the_cover_says_it_all_without_scrolling(browser, home, size):
+    viewport = dict(zip(("width", "height"), size, strict=True))
+    with visit(browser, home, "chapters/index.html", viewport=viewport) as visited:
+        for part in ("h1", ".tagline", ".facts", ".start a", ".live .words", ".live .clocks"):
+            box = visited.page.locator(f"article {part}").first.bounding_box()
+            assert box["y"] >= 0, part
+            assert box["y"] + box["height"] <= size[1], part
+
+
+def test_without_scripts_no_control_is_dead(browser, home):
+    for page in (CHAPTERS[1], "chapters/index.html"):
+        with visit(browser, home, page, java_script_enabled=False) as visited:
+            dead = visited.page.locator("article :is(.explore, .live) :is(input, select, button)")
+            assert not dead.locator("visible=true").count()
+            assert not re.search(r"\\[(\[a-z]", visited.page.locator("article").inner_text())
+
+
+# Milliseconds that tasks take beyond 50 each until a page has settled, on a processor four times
+# slower; and the same for the emptiest page, which is what theme and machine cost at this moment.
+BLOCKED = """() => { window.blocked = 0; new PerformanceObserver((list) => {
+  for (const task of list.getEntries()) window.blocked += task.duration - 50;
+}).observe({ type: "longtask", buffered: true }); }"""
+
+
+def loading(browser, home: str, page: str) -> tuple[float, float]:
+    """Milliseconds until a page is loaded and for which it is blocked; medians of three."""
+    times = []
+    for _ in range(3):
+        context = browser.new_context(viewport=DESKTOP)
+        opened = context.new_page()
+        slow = context.new_cdp_session(opened)
+        slow.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+        opened.add_init_script(f"({BLOCKED})()")
+        opened.goto(home + page)
+        opened.wait_for_timeout(1000)
+        times.append(
+            opened.evaluate(
+                "[performance.getEntriesByType('navigation')[0].loadEventEnd, window.blocked]"
+            )
+        )
+        context.close()
+    return tuple(map(statistics.median, zip(*times, strict=True)))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_it_is_soon_there(browser, home, page):
+    load, blocked = loading(browser, home, page)
+    bare_load, bare_blocked = loading(browser, home, "genindex.html")
+    print(f"{page}: {load:.0f} ms, blocked {blocked:.0f}; bare {bare_load:.0f}, {bare_blocked:.0f}")
+    assert load <= max(2500, 2.5 * bare_load)
+    assert blocked <= max(300, 3 * bare_blocked)
 
 
 # ---------------------------------------------------------------------------- figures
@@ -799,6 +952,16 @@ class TestQuestionsAndTerms:
         open_everything(visited.page)
         expect_none(pointing_problems(visited.page))
 
+    def test_the_first_tap_shows_a_definition_and_the_second_follows(self, browser, home, visited):
+        with visit(browser, home, visited.path, has_touch=True, viewport=PHONE) as touched:
+            open_everything(touched.page)
+            term = touched.page.locator(".has-definition").first
+            term.locator("a").tap()
+            assert term.locator("[role=tooltip]").is_visible()
+            assert touched.page.url == home + visited.path
+            term.locator("a").tap()
+            touched.page.wait_for_url("**/glossary.html#*")
+
     @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
     def test_definitions_are_shown_in_view(self, visited, viewport):
         open_everything(visited.page)
@@ -862,7 +1025,20 @@ class TestSearch:
             found.first.wait_for()
             links = [link.evaluate("(link) => link.href") for link in found.all()]
             assert [link.partition("?")[0].partition("#")[0] for link in links] == [start + page]
+            quoted = visited.page.locator("#search-results .context").first.text_content()
+            assert word in quoted.lower()
+            assert not re.search(r"[\\$#]", quoted)
+            assert len(quoted) < 400
             expect_none(visited.problems)
+
+    def test_a_fruitless_search_leaves_nothing_to_hide(self, browser, home):
+        with visit(browser, home, "search.html?q=zyzzyva") as visited:
+            visited.page.locator("#search-summary, .search-summary").first.wait_for()
+            visited.page.goto(home + CHAPTERS[0])
+            visited.page.wait_for_timeout(100)
+            assert (
+                not visited.page.get_by_text("Hide Search Matches").locator("visible=true").count()
+            )
 
     def test_the_keys_open_a_field_that_searches(self, browser, home):
         with visit(browser, home, CHAPTERS[0]) as visited:
@@ -892,6 +1068,7 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
         "empty-table-header",
     ),
     ADD.format("<div style='width: 400px'>wide</div>"): (phone_problems, "from"),
+    ADD.format("<div style='width: 1500px'>wide</div>"): (width_problems, "at 1440"),
     STYLE.format("article p { transition: color 1s !important; }"): (
         motion_problems,
         "transition",
