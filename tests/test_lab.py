@@ -614,6 +614,60 @@ def test_chance_is_the_score_of_a_guess(name):
     assert not TASKS[name].reached(0.94)
 
 
+@pytest.mark.parametrize("length", [13, 40])
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "who"])
+def test_what_a_task_needs_begins_where_the_answer_is_found(name, length):
+    drawn = TASKS[name].sample(torch.Generator().manual_seed(0), 200, length)
+    for line, targets, needs in zip(*(x.tolist() for x in vars(drawn).values()), strict=True):
+        for at, (target, need) in enumerate(zip(targets, needs, strict=True)):
+            if target == IGNORED:
+                assert need == 0
+                continue
+            begin = at - need + 1
+            if name in ("copy", "reverse"):
+                assert line[begin] == target
+            elif name in ("first", "last", "passkey"):
+                assert (line[begin], line[begin + 1]) == (MARK, target)
+            elif name in ("induction", "recall"):
+                assert (line[begin], line[begin + 1]) == (line[at], target)
+                assert name == "recall" or line[at] not in line[begin + 2 : at : 2]
+            else:  # the digit of the first number that is added here
+                digit = sum(target != IGNORED for target in targets[:at])
+                assert begin == (2 * digit + 1 if "hints" in name else digit)
+
+
+def test_a_reader_of_the_last_tokens_scores_between_chance_and_one():
+    passkey = TASKS["passkey"]
+    scores = [passkey.within(64, tokens) for tokens in (2, 16, 33, 64)]
+    assert scores == sorted(scores)
+    assert (scores[0], scores[-1]) == (pytest.approx(1 / 16), 1)
+    assert scores[2] == pytest.approx(0.5 + 0.5 / 16, abs=0.05)  # half of the keys are near
+    recall = TASKS["recall"]
+    assert [recall.within(n, 32) for n in (32, 128)] == [1, 0.25]  # keys recede with the length
+    with pytest.raises(ValueError, match="task must say what it needs, got Who"):
+        TASKS["who"].within(8, 4)
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_lengths_are_drawn_from_the_shortest_to_the_training_length(drawn):
+    seen = Recorded("recall")
+    recipe = Recipe(steps=60, batch=1)
+    train("none", seen, train_length=15, recipe=recipe, size=TINY, drawn=drawn)
+    assert {length for _, length, _ in seen.asked} == ({12, 13, 14, 15} if drawn else {15})
+
+
+def test_seeds_of_weights_and_of_data_are_apart():
+    one, other, both = Recorded("text"), Recorded("text"), Recorded("text")
+    few = {"train_length": 8, "recipe": Recipe(2, 3, 1e-9), "size": TINY}
+    a = train("none", one, seed=1, data_seed=2, **few)
+    b = train("none", other, seed=3, data_seed=2, **few)
+    c = train("none", both, seed=1, **few)
+    assert one.gave_as(other) == [True] * 2
+    assert one.gave_as(both) == [False] * 2
+    close(a.tokens.weight.detach(), c.tokens.weight.detach(), atol=1e-6)
+    assert (a.tokens.weight - b.tokens.weight).abs().max() > 0.1
+
+
 def test_who_has_another_answer_when_the_same_words_are_reversed():
     starts = set()
     for line, targets in draw("who", 9, batch=2000):

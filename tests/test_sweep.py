@@ -873,6 +873,21 @@ def test_a_shipped_record_can_be_had_again():
     assert new.score == pytest.approx(old.score, abs=0.03)
 
 
+def test_an_unsaturated_record_is_repeated_position_by_position():
+    (old,) = (
+        r
+        for r in recorded()
+        if (r.run.task, r.run.label, r.run.rate) == ("text", "rope(base=30, share=1)", 0.008)
+        and r.run.part == "validation"
+    )
+    new = execute(old.run)
+    assert 1.5 < old.score < 2  # neither learned by heart nor at chance
+    for length in (32, 64):
+        assert new.results[length]["by_block"] == pytest.approx(
+            old.results[length]["by_block"], abs=0.05
+        )
+
+
 def test_a_shipped_line_that_is_no_record_is_refused(tmp_path, monkeypatch):
     assert list(SHIPPED.glob("first/*.jsonl"))
     monkeypatch.setattr(records, "SHIPPED", tmp_path)
