@@ -15,22 +15,25 @@ class ShawRelative(nn.Module):
     score[i, j] = q[i] . (k[j] + key_weight[clip(j - i)]) / sqrt(d)
     output[i]   = sum_j weights[i, j] (v[j] + value_weight[clip(j - i)])
 
-    with clip(r) = max(-max_distance, min(max_distance, r)); row r + max_distance of a table
-    belongs to relative position r. Heads share the tables, as in the paper's big model.
+    with clip(r) = max(-max_distance, min(max_ahead, r)); row r + max_distance of a table belongs
+    to relative position r. Heads share the tables, as in the paper's big model.
 
     Args:
         head_dim: channels of one head, positive.
         max_distance: positive; all keys farther than that look equally far.
+        max_ahead: the same for keys after the query, not negative; max_distance by default, as
+            in the paper. Wav2Vec2-BERT clips at 64 before and 8 after.
         values: whether to have the value table too, as the paper does.
         std: standard deviation of the normal initialisation.
 
     Attributes:
-        key_weight: [2 max_distance + 1, head_dim].
+        key_weight: [max_distance + 1 + max_ahead, head_dim].
         value_weight: likewise, or None.
 
     Raises:
-        TypeError: if head_dim or max_distance is not an int.
-        ValueError: if head_dim or max_distance is not positive, or std is negative or not finite.
+        TypeError: if head_dim, max_distance or max_ahead is not an int.
+        ValueError: if head_dim or max_distance is not positive, max_ahead is negative, or std is
+            negative or not finite.
 
     Example:
         >>> q = k = v = torch.randn(1, 2, 5, 8)
@@ -41,21 +44,35 @@ class ShawRelative(nn.Module):
     Paper: Shaw et al. (2018), Self-Attention with Relative Position Representations, eqs. 3-5.
     """
 
-    def __init__(self, head_dim: int, *, max_distance: int, values: bool = True, std: float = 0.02):
+    def __init__(
+        self,
+        head_dim: int,
+        *,
+        max_distance: int,
+        max_ahead: int | None = None,
+        values: bool = True,
+        std: float = 0.02,
+    ):
         super().__init__()
         require_positive("head_dim", head_dim)
         require_positive("max_distance", max_distance)
         require_std(std)
         self.max_distance = max_distance
-        rows = 2 * max_distance + 1
+        self.max_ahead = max_distance if max_ahead is None else max_ahead
+        if not isinstance(self.max_ahead, int) or isinstance(self.max_ahead, bool):
+            raise TypeError(f"max_ahead must be an int, got {max_ahead!r}")
+        if self.max_ahead < 0:
+            raise ValueError(f"max_ahead must not be negative, got {max_ahead}")
+        rows = max_distance + 1 + self.max_ahead
         self.key_weight = nn.Parameter(torch.randn(rows, head_dim) * std)
         self.value_weight = nn.Parameter(torch.randn(rows, head_dim) * std) if values else None
 
     def extra_repr(self) -> str:
         """What `print` shows of the module."""
+        ahead = f"max_ahead={self.max_ahead}, " if self.max_ahead != self.max_distance else ""
         return (
             f"head_dim={self.key_weight.shape[1]}, max_distance={self.max_distance}, "
-            f"values={self.value_weight is not None}"
+            f"{ahead}values={self.value_weight is not None}"
         )
 
     def forward(
@@ -131,7 +148,7 @@ class ShawRelative(nn.Module):
             if weight is not None and x.shape[-1] != weight.shape[-1]:
                 raise ValueError(f"{name} must have {weight.shape[-1]} channels, got {x.shape[-1]}")
         relative = matching_diagonals(q, k, query_positions, key_positions)
-        return relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
+        return relative.clamp(-self.max_distance, self.max_ahead) + self.max_distance
 
     def _attend(
         self, q: Tensor, k: Tensor, v: Tensor, rows: Tensor, mask: Tensor | None

@@ -138,6 +138,10 @@ def test_the_version_stands_in_the_changelog_and_the_citation():
             "ShawRelative(head_dim=4, max_distance=7, values=False)",
         ),
         (
+            posenc.ShawRelative(4, max_distance=7, max_ahead=2),
+            "ShawRelative(head_dim=4, max_distance=7, max_ahead=2, values=True)",
+        ),
+        (
             posenc.TransformerXLRelative(2, 4, 6, base=500.0),
             "TransformerXLRelative(num_heads=2, head_dim=4, dim=6, base=500)",
         ),

@@ -274,19 +274,21 @@ def test_bloom_has_the_same_slopes(num_heads):
 # Shaw and Transformer-XL
 
 
-@pytest.mark.parametrize("max_distance", [1, 3, 20])
+@pytest.mark.parametrize(
+    ("max_distance", "max_ahead"), [(1, None), (3, None), (20, None), (3, 1), (1, 4), (4, 0)]
+)
 @pytest.mark.parametrize(("q", "k"), [(6, 6), (3, 9)])
-def test_wav2vec2_bert_has_shaws_keys(max_distance, q, k):
+def test_wav2vec2_bert_has_shaws_keys(max_distance, max_ahead, q, k):
     bert = transformers("wav2vec2_bert")
     config = load("transformers").Wav2Vec2BertConfig(
         hidden_size=8,
         num_attention_heads=2,
         position_embeddings_type="relative_key",
         left_max_position_embeddings=max_distance,
-        right_max_position_embeddings=max_distance,
+        right_max_position_embeddings=max_distance if max_ahead is None else max_ahead,
     )
     theirs = bert.Wav2Vec2BertSelfAttention(config)
-    ours = ShawRelative(4, max_distance=max_distance, values=False)
+    ours = ShawRelative(4, max_distance=max_distance, max_ahead=max_ahead, values=False)
     ours.key_weight.data = theirs.distance_embedding.weight.data
     x = [t.float() for t in qkv(q, k, 4, 4, lead=(2, 2))]
     _, bias = bert._apply_relative_key_position_encoding(theirs, *x[:2])

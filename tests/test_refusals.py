@@ -323,6 +323,14 @@ RELATIVE_ROWS = [
     *t5_rows("max_distance must be above 16, got 9", max_distance=9, bidirectional=False),
     *counts("head_dim", ShawRelative, lambda d: ShawRelative(d, max_distance=2)),
     *counts("max_distance", ShawRelative, lambda m: ShawRelative(4, max_distance=m)),
+    *(
+        refuse(error, message, ShawRelative, 4, max_distance=2, max_ahead=bad)
+        for error, message, bad in (
+            (ValueError, "max_ahead must not be negative, got -1", -1),
+            (TypeError, "max_ahead must be an int, got False", False),
+            (TypeError, "max_ahead must be an int, got 1.5", 1.5),
+        )
+    ),
     *counts("num_heads", TransformerXLRelative, lambda h: TransformerXLRelative(h, 4, 6)),
     *counts("head_dim", TransformerXLRelative, lambda d: TransformerXLRelative(2, d, 6)),
     *counts("dim", TransformerXLRelative, lambda n: TransformerXLRelative(2, 4, n), even=True),

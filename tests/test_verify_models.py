@@ -108,6 +108,16 @@ def test_the_family_as_it_is(model_type):
     agrees_with_transformers(config, models(json.loads(json.dumps(config.to_dict()))), model_type)
 
 
+@pytest.mark.parametrize("model_type", FOLDERS)
+def test_the_family_as_it_is_when_the_file_says_little(model_type):
+    read = models({"model_type": model_type, **SMALL})
+    config = configured(model_type)
+    agrees_with_transformers(config, read, model_type)
+    assert read.notes
+    windows = [layer.window for layer in read.layers]
+    assert windows == [layer.window for layer in models(config).layers]
+
+
 SCALED = [
     ("llama", {"rope_parameters": {**LLAMA3, "rope_theta": 5e5}}),
     ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 3.0, "rope_theta": 1e4}}),
@@ -496,3 +506,40 @@ def test_a_file_and_its_folder_are_read(tmp_path):
 def test_what_cannot_be_read_is_refused(config, message):
     with pytest.raises(ValueError, match=message):
         models(config)
+
+
+@pytest.mark.parametrize(("context", "window"), [(4096, 128), (1000, 64)])
+def test_the_figure_has_a_line_for_each_kind_of_layer(context, window):
+    import matplotlib
+
+    matplotlib.use("agg")
+    from posenc.show import plot_model
+
+    config = {"model_type": "gemma3_text", "head_dim": 32, "max_position_embeddings": context}
+    read = models({**SMALL, **config, "sliding_window": window})
+    ax = plot_model(read)
+    curves = {line.get_label(): line for line in ax.get_lines()}
+    assert {"sliding, 10 layers", "full, 2 layers", "context"} <= set(curves)
+    close(
+        torch.as_tensor(curves["full, 2 layers"].get_ydata()),
+        2 * torch.pi / read.layers[5].rope.inv_freq,
+        atol=1e-6,
+    )
+    levels = {line.get_ydata()[0] for line in ax.get_lines() if len(set(line.get_ydata())) == 1}
+    assert levels == {context, window}
+    matplotlib.pyplot.close(ax.figure)
+
+
+def test_pairs_that_do_not_turn_have_no_wavelength():
+    from posenc.show import plot_model
+
+    gemma4 = {
+        "model_type": "gemma4",
+        "num_hidden_layers": 6,
+        **{k: v for k, v in SMALL.items() if k[:3] != "num"},
+    }
+    ax = plot_model(models({**gemma4, "num_attention_heads": 4, "max_position_embeddings": 4096}))
+    full = next(line for line in ax.get_lines() if line.get_label().startswith("full"))
+    assert len(full.get_xdata()) == 64
+    with pytest.raises(ValueError, match="model must have layers that rotate, got gpt2"):
+        plot_model(models({"model_type": "gpt2", "n_layer": 1}))

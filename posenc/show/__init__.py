@@ -16,6 +16,7 @@ from posenc.show.evidence import plot_lengths
 from posenc.show.explore import explore
 from posenc.show.guess import guess_angle, guess_curve, guess_point
 from posenc.show.matrices import plot_attention, plot_encoding, plot_matrix
+from posenc.show.models import plot_model
 from posenc.show.table import table
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "plot_encoding",
     "plot_lengths",
     "plot_matrix",
+    "plot_model",
     "plot_report_cards",
     "plot_turns",
     "table",

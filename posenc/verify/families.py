@@ -27,6 +27,7 @@ class Family:
         scales_local: whether an old rope_scaling changes sliding layers, too.
         offset: what is added to positions before the learned table is read.
         defaults: sizes that the family has when the file leaves them out.
+        missing: the rope parameters that the family has when the file has none.
         note: a peculiarity, in words.
     """
 
@@ -46,6 +47,7 @@ class Family:
     scales_local: bool = False
     offset: int = 0
     defaults: tuple[tuple[str, object], ...] = ()
+    missing: tuple[tuple[str, object], ...] = ()
     note: str = ""
 
 
@@ -98,10 +100,52 @@ def rotary_list(config: dict, layers: int) -> list[int]:
     return config.get("no_rope_layers") or [int((i + 1) % interval != 0) for i in range(layers)]
 
 
+_GEMMA4 = Family(
+    theta=1_000_000.0,
+    local_theta=10_000.0,
+    kinds=_gemma4,
+    defaults=(("head_dim", 256), ("sliding_window", 512), ("global_head_dim", 512)),
+    missing=(
+        ("sliding_attention", {"rope_type": "default", "rope_theta": 10_000.0}),
+        (
+            "full_attention",
+            {
+                "rope_type": "proportional",
+                "partial_rotary_factor": 0.25,
+                "rope_theta": 1_000_000.0,
+            },
+        ),
+    ),
+)
+_YARN_OF_GPT_OSS = (
+    ("rope_type", "yarn"),
+    ("factor", 32.0),
+    ("beta_fast", 32.0),
+    ("beta_slow", 1.0),
+    ("truncate", False),
+    ("original_max_position_embeddings", 4096),
+)
+_YARN_OF_MINISTRAL3 = (
+    ("rope_type", "yarn"),
+    ("rope_theta", 1_000_000.0),
+    ("factor", 16.0),
+    ("original_max_position_embeddings", 16384),
+    ("beta_fast", 32.0),
+    ("beta_slow", 1.0),
+    ("mscale_all_dim", 1.0),
+    ("mscale", 1.0),
+    ("llama_4_scaling_beta", 0.1),
+)
+_GLM = Family(pairing="interleaved", share=0.5, reads_share=True, defaults=(("head_dim", 128),))
 _QWEN = Family(kinds=_qwen)
 _QWEN_VL = Family(theta=1_000_000.0, kinds=_qwen)
 _LLAMA4 = Family(
-    theta=500_000.0, pairing="interleaved", kinds=_llama4, listed=True, temperature="llama4"
+    theta=500_000.0,
+    pairing="interleaved",
+    kinds=_llama4,
+    listed=True,
+    temperature="llama4",
+    defaults=(("head_dim", 128),),
 )
 _SIZES_GPT = (("hidden_size", 768), ("num_attention_heads", 12), ("num_hidden_layers", 12))
 
@@ -126,15 +170,21 @@ FAMILIES = {
     "stablelm": Family(share=0.25, reads_share=True),
     "persimmon": Family(share=0.5, reads_share=True),
     "nemotron": Family(share=0.5, reads_share=True),
-    "glm": Family(pairing="interleaved", share=0.5, reads_share=True),
-    "glm4": Family(pairing="interleaved", share=0.5, reads_share=True),
+    "glm": _GLM,
+    "glm4": _GLM,
     "llama": Family(),
     "llama4": _LLAMA4,
     "llama4_text": _LLAMA4,
-    "mistral": Family(kinds=_one_window),
+    "mistral": Family(kinds=_one_window, defaults=(("sliding_window", 4096),)),
     "mixtral": Family(theta=1_000_000.0, kinds=_one_window),
-    "ministral": Family(kinds=_one_window),
-    "ministral3": Family(theta=1_000_000.0, kinds=_one_window, temperature="ministral3"),
+    "ministral": Family(kinds=_one_window, defaults=(("sliding_window", 4096),)),
+    "ministral3": Family(
+        theta=1_000_000.0,
+        kinds=_one_window,
+        temperature="ministral3",
+        defaults=(("head_dim", 128),),
+        missing=_YARN_OF_MINISTRAL3,
+    ),
     "qwen2": _QWEN,
     "qwen2_moe": _QWEN,
     "qwen3": Family(kinds=_qwen, defaults=(("head_dim", 128),)),
@@ -159,27 +209,23 @@ FAMILIES = {
         kinds=every(6),
         defaults=(("head_dim", 256), ("sliding_window", 4096)),
     ),
-    "gemma4": Family(
-        theta=1_000_000.0,
-        local_theta=10_000.0,
-        kinds=_gemma4,
-        defaults=(("head_dim", 256), ("sliding_window", 512), ("global_head_dim", 512)),
-    ),
-    "gemma4_text": Family(
-        theta=1_000_000.0,
-        local_theta=10_000.0,
-        kinds=_gemma4,
-        defaults=(("head_dim", 256), ("sliding_window", 512), ("global_head_dim", 512)),
-    ),
+    "gemma4": _GEMMA4,
+    "gemma4_text": _GEMMA4,
     "deepseek_v3": Family(pairing="interleaved in, half out", width="qk_rope_head_dim"),
     "gpt_oss": Family(
         theta=150_000.0,
         kinds=every(2),
         defaults=(("head_dim", 64), ("sliding_window", 128)),
+        missing=_YARN_OF_GPT_OSS,
     ),
     "smollm3": Family(theta=2_000_000.0, kinds=_smollm3, listed=True),
     "cohere": Family(theta=500_000.0, pairing="interleaved"),
-    "cohere2": Family(pairing="interleaved", kinds=every(4), rotary_kinds=("sliding_attention",)),
+    "cohere2": Family(
+        pairing="interleaved",
+        kinds=every(4),
+        rotary_kinds=("sliding_attention",),
+        defaults=(("sliding_window", 4096),),
+    ),
     "modernbert": Family(
         theta=160_000.0,
         local_theta=10_000.0,

@@ -192,10 +192,7 @@ def models(config: object, *, length: int | None = None) -> Model:
             f"known: {', '.join(FAMILIES)}"
         )
     family = FAMILIES[model_type]
-    raw = {
-        **{k: v for k, v in family.defaults if raw.get(k) is None},
-        **{k: v for k, v in raw.items() if v is not None},
-    }
+    raw = _with_defaults(raw, family, notes)
     method = _method(raw, family)
     context = _size(raw, "context")
     at = length or context or 2048
@@ -254,6 +251,16 @@ def _text_part(raw: dict, notes: list[str]) -> dict:
     return inner
 
 
+def _with_defaults(raw: dict, family: Family, notes: list[str]) -> dict:
+    """The file, with the sizes that its family has where it says nothing; null says none."""
+    full = dict(raw)
+    for key, value in family.defaults:
+        if key not in raw and not (key == "global_head_dim" and "per_layer_config" in raw):
+            full[key] = value
+            notes.append(f"{key} is not given: {value}, the family's default")
+    return {key: value for key, value in full.items() if value is not None}
+
+
 def _method(raw: dict, family: Family) -> str:
     if raw.get("model_type") == "falcon" and raw.get("alibi"):
         return "alibi"
@@ -279,6 +286,9 @@ def _parameters(
     if old and new and old != new:
         notes.append("rope_scaling and rope_parameters are both given: rope_parameters is ignored")
     given = dict(old or new or {})
+    if not given and family.missing:
+        given = dict(family.missing)
+        notes.append("rope_parameters is not given: the family's own are taken")
     nested = {k: dict(v) for k, v in given.items() if isinstance(v, Mapping) and k not in READ}
     found = {}
     for kind in kinds:
