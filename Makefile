@@ -32,7 +32,7 @@ help:
 	@echo "make assignment NAME=02_sinusoidal    what to hand out, and what to grade it with"
 	@echo "make grade SUBMISSIONS=folder         grades and feedback for a folder of notebooks"
 	@echo "make mutants    plant small faults in posenc's core and count those that its tests notice"
-	@echo "make tools      what only tests and graders need: Chromium, Colab's versions, Otter, a sandbox"
+	@echo "make tools      what only tests and graders need: Chromium, Colab's versions, the grader's, a sandbox"
 	@echo "make clean      remove everything that was built"
 	@echo
 	@echo "On Linux the plain torch brings gigabytes of CUDA libraries, which only 'make gpu' needs."
@@ -109,7 +109,7 @@ grader: .venv-grading/.ready
 	|| $(call without,bubblewrap (install the package of that name),the tests that grade submissions)
 
 .venv-grading/.ready: grading/requirements.txt pyproject.toml README.md $(shell find posenc -type f -not -name '*.pyc')
-	@echo "==> Setting up .venv-grading, which has Otter, and posenc as it is now"
+	@echo "==> Setting up .venv-grading, which grades, with posenc as it is now"
 	@test -d .venv-grading || $(PYTHON) -m venv .venv-grading
 	@$(GRADING)/python -m pip install --quiet -r $<
 	@$(GRADING)/python -m pip install --quiet --no-deps --force-reinstall $$($(GRADING)/python -m _ext.wheel .venv-grading/wheels)

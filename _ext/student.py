@@ -2,8 +2,8 @@
 
     python -m _ext.student FOLDER      write the student notebooks there
 
-A master is written for Otter: raw cells say where questions, solutions and tests begin and end,
-and comments do the same for lines of code. Students get the text, the stubs and the checks. The
+In a master raw cells say where questions, prompts and solutions begin and end, and comments do
+the same for lines of code. Students get the text, the stubs and the checks. The
 published copies install `posenc` where it is missing, so they run in Colab.
 """
 
@@ -23,7 +23,7 @@ from _ext.repository import ROOT, find, site
 
 EXERCISES = ROOT / "chapters" / "exercises"
 STUB = "..."
-_MARK = re.compile(r"# (BEGIN|END) (QUESTION|PROMPT|SOLUTION|TESTS)\b")
+_MARK = re.compile(r"# (BEGIN|END) (QUESTION|PROMPT|SOLUTION)\b")
 _FACTS = re.compile(
     r"\*(?P<level>[\w -]+) · (?P<minutes>\d+) minutes · (?P<points>\d+) points? · "
     r"teaches (?P<teaches>[^*]+)\*"
@@ -127,7 +127,7 @@ def wheel_address() -> str:
 
 
 def student(master: NotebookNode, wheel: str = "") -> NotebookNode:
-    """Return what students get: no solution, no hidden test, no output and no metadata.
+    """Return what students get: no solution, no output and no metadata.
 
     Args:
         master: the solved notebook.
@@ -135,7 +135,7 @@ def student(master: NotebookNode, wheel: str = "") -> NotebookNode:
     """
     cells = []
     for inside, _, cell in blocks(master):
-        if "TESTS" in inside or ("SOLUTION" in inside and cell.cell_type != "code"):
+        if "SOLUTION" in inside and cell.cell_type != "code":
             continue
         if cell.cell_type == "code":
             cells.append(new_code_cell(cut(cell.source)[0]))
@@ -155,10 +155,10 @@ def student(master: NotebookNode, wheel: str = "") -> NotebookNode:
 
 
 def solution_lines(master: NotebookNode) -> list[str]:
-    """Every line that students may not get: of solutions, written ones included, and of tests."""
+    """Every line of solutions, written ones included: students may not get them."""
     lines = []
     for inside, _, cell in blocks(master):
-        if "TESTS" in inside or ("SOLUTION" in inside and cell.cell_type != "code"):
+        if "SOLUTION" in inside and cell.cell_type != "code":
             lines += [line.strip() for line in cell.source.splitlines() if line.strip()]
         elif cell.cell_type == "code":
             lines += cut(cell.source)[1]

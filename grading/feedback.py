@@ -4,31 +4,42 @@ from pathlib import Path
 
 import jinja2
 
-_TEMPLATES = jinja2.Environment(
+from grading.marks import Graded
+
+TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent),
     autoescape=True,
     trim_blocks=True,
     lstrip_blocks=True,
     undefined=jinja2.StrictUndefined,
 )
-HINT = "\n  Hint: "
+TEMPLATES.filters["points"] = lambda value: f"{value:g}"
 
 
-def parted(message: str) -> tuple[str, str]:
-    """What a test said, and its hint if there is one."""
-    verdict, _, hint = message.partition(HINT)
-    return verdict, hint
+def said(verdict: dict, *, show_right: bool) -> list[str]:
+    """What a hidden test found, line by line; the right numbers only if they may be shown."""
+    lines = []
+    for part in verdict["parts"]:
+        if not part["fault"]:
+            lines.append(f"yes  {part['label']}")
+            continue
+        given = f": {part['given']}" if show_right and part["given"] else ""
+        right = f", not {part['right']}" if show_right and part["right"] else ""
+        lines += [f"NO   {part['label']}{given}", f"     {part['fault']}{right}"]
+    return lines
 
 
-def page(assignment: str, graded: object) -> str:
+def page(assignment: str, graded: Graded, *, show_right: bool = False) -> str:
     """The page of one submission.
 
     Args:
         assignment: its title.
-        graded: a `grading.marks.Graded`.
+        graded: the submission.
+        show_right: whether right numbers and inputs of hidden cases are on the page.
     """
-    template = _TEMPLATES.get_template("feedback.html.j2")
-    return template.render(assignment=assignment, one=graded, parted=parted)
-
-
-_TEMPLATES.filters["points"] = lambda value: f"{value:g}"
+    template = TEMPLATES.get_template("feedback.html.j2")
+    return template.render(
+        assignment=assignment,
+        one=graded,
+        said=lambda verdict: said(verdict, show_right=show_right),
+    )

@@ -1,39 +1,43 @@
-"""Turn what a sandbox said about a submission into points, notes and reasons."""
+"""Turn a report about a submission into points, notes and reasons."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from grading import written
-
-_SUSPICIOUS = re.compile(
-    r"\b(?:otter|Checker|GradingResults|test_case|Comparison|Verdict|fresh_check|autograder"
-    r"|sys\.modules|sys\.path|gc|inspect|ctypes|builtins|importlib|__import__|setattr|settrace"
-    r"|atexit|subprocess|threading|os\.(?:_exit|abort|fork|kill|system|popen|environ))\b"
-    r"|\b_getframe\b|/proc\b|\bopen\(|^ *(?:!\S+|%%(?:writefile|bash|sh|script)\b)"
-    r"|\b(?:check|math|np|torch(?:\.\w+)*)\.\w+(?=\s*=[^=])",
-    re.MULTILINE,
-)
+from grading import notebook, written
+from grading.assignment import Asked, Assignment
 
 
 @dataclass
-class Question:
-    """A question, what a submission got for it and why."""
+class Mark:
+    """A question, what a submission got for it and why.
 
-    name: str
-    title: str
-    points: float
-    written: bool
-    prompt: str
-    tests: list[float]
-    verdicts: list[tuple[bool, float, str]] = field(default_factory=list)
+    Args:
+        asked: the question.
+        verdicts: for each hidden test, what `posenc.check` found, as plain data.
+        answer: to a written question.
+        given: points that a person gave, None if nobody has.
+        comment: for the student.
+    """
+
+    asked: Asked
+    verdicts: list[dict] = field(default_factory=list)
     answer: str = ""
-    comment: str = ""
     given: float | None = None
+    comment: str = ""
+
+    @property
+    def tested(self) -> float:
+        """The points of the hidden tests that passed."""
+        pairs = zip(self.asked.tests, self.verdicts, strict=True)
+        return sum(points for (points, _), verdict in pairs if verdict["passed"] is True)
 
     @property
     def score(self) -> float | None:
         """The points, None if nobody has given them yet."""
-        return self.given if self.written else sum(p for passed, p, _ in self.verdicts if passed)
+        if self.given is not None or self.asked.written:
+            return self.given
+        return self.tested
 
 
 @dataclass
@@ -41,81 +45,96 @@ class Graded:
     """A submission: its questions, and what is to be said about the whole."""
 
     student: str
-    questions: list[Question]
-    remarks: list[str]  # for the student, too
-    flags: list[str]  # for the instructor
-    raised: list[str]
+    marks: list[Mark]
+    id: str = ""
+    remarks: list[str] = field(default_factory=list)  # for the student, too
+    flags: list[str] = field(default_factory=list)  # for the instructor
+    raised: list[str] = field(default_factory=list)
+    cells: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def total(self) -> float:
         """The points so far."""
-        return sum(question.score or 0 for question in self.questions)
+        return sum(mark.score or 0 for mark in self.marks)
 
     @property
     def possible(self) -> float:
         """The points that there are."""
-        return sum(question.points for question in self.questions)
+        return sum(mark.asked.points for mark in self.marks)
 
     @property
     def pending(self) -> list[str]:
         """The questions that nobody has given points for."""
-        return [question.name for question in self.questions if question.score is None]
+        return [mark.asked.name for mark in self.marks if mark.score is None]
 
 
-def checked(report: object) -> dict:
-    """What a sandbox said, in the form that it must have; it is not to be trusted."""
-    try:
-        return {
-            "error": str(report["error"])[:300],
-            "cells": [(str(kind), str(source)) for kind, source in report.get("cells", ())],
-            "tests": {
-                str(name): [(passed is True, str(text)[:5000]) for passed, text in tests]
-                for name, tests in report.get("tests", {}).items()
-            },
-            "raised": {str(c): str(text)[:200] for c, text in report.get("raised", {}).items()},
-            "left_out": {str(c): str(text)[:200] for c, text in report.get("left_out", {}).items()},
-        }
-    except (TypeError, AttributeError, KeyError):
-        raise ValueError("no result") from None
-
-
-def headings(cells: list[tuple[str, str]]) -> dict[str, str]:
+def headings(cells: Sequence[tuple[str, str]]) -> list[str]:
     """The heading above each cell."""
-    above, found = "the beginning", {}
-    for number, (kind, source) in enumerate(cells):
-        lines = re.findall(r"^##? +(.+)$", source, re.MULTILINE) if kind == "markdown" else []
+    above, found = "the beginning", []
+    for kind, source in cells:
+        lines = re.findall(r"^##? +(\S.*)$", source, re.MULTILINE) if kind == "markdown" else []
         above = lines[-1].strip()[:80] if lines else above
-        found[f"cell-{number}"] = above
+        found.append(above)
     return found
 
 
-def judge(student: str, report: dict, questions: list[dict]) -> Graded:
-    """Turn what the sandbox said into points."""
-    code = "\n".join(source for kind, source in report["cells"] if kind == "code")
-    where = headings(report["cells"])
+def judge(
+    student: str, cells: list[tuple[str, str]], report: dict, assignment: Assignment
+) -> Graded:
+    """Turn a report into points.
+
+    Args:
+        student: whose it is.
+        cells: kind and source of each cell that was handed in.
+        report: see `grading.examine`.
+        assignment: what was asked.
+    """
+    where = headings(cells)
     remarks = [report["error"]] if report["error"] else []
-    for cell, reason in report["left_out"].items():
-        remarks.append(f"a cell below “{where.get(cell)}” {reason} and was left out")
-    asked = [Question(**question) for question in questions]
-    titles = {question.title for question in asked}
-    for question in asked:
-        tests = report["tests"].get(question.name, [])
-        if question.written:
-            question.answer = written.answer(
-                report["cells"], question.title, titles, question.prompt
-            )
-        elif len(tests) != len(question.tests):
-            question.verdicts = [(False, points, "not graded") for points in question.tests]
+    for number, reason in report["left_out"].items():
+        remarks.append(f"a cell below “{where[int(number)]}” was left out: {reason}")
+    marks = []
+    titles = {asked.title for asked in assignment.questions}
+    for asked in assignment.questions:
+        mark = Mark(asked)
+        if asked.written:
+            mark.answer = written.answer(cells, asked.title, titles, asked.prompt)
         else:
-            pairs = zip(question.tests, tests, strict=True)
-            question.verdicts = [(passed, points, text) for points, (passed, text) in pairs]
-    names = [question.name for question in asked if not question.written]
-    missing = [name for name in names if not re.search(rf"\b{name}\b", code)]
-    if report["cells"] and missing:
-        alien = "it answers no question of this assignment: is it another's?"
-        some = f"nothing is named {', '.join(missing)}"
-        remarks.append(alien if len(missing) == len(names) else some)
-    found = sorted({match[0].strip() for match in _SUSPICIOUS.finditer(code)})
+            failed = {"passed": False, "parts": [], "hint": "", "misconception": ""}
+            mark.verdicts = report["verdicts"].get(asked.name) or [failed] * len(asked.tests)
+        marks.append(mark)
+    given = assignment.given_code
+    code = [source for kind, source in cells if kind == "code"]
+    own = "\n".join(source for source in code if source.strip() not in given)
+    remarks += _missing(assignment, notebook.words("\n".join(code)), cells)
+    raised = [f"below “{where[int(n)]}”: {text}" for n, text in report["raised"].items()]
+    return Graded(
+        student,
+        marks,
+        remarks=list(dict.fromkeys(remarks)),
+        flags=_flags(own, assignment),
+        raised=raised,
+        cells=cells,
+    )
+
+
+def _missing(assignment: Assignment, words: set[str], cells: Sequence) -> list[str]:
+    names = [asked.name for asked in assignment.questions if not asked.written]
+    missing = [name for name in names if name not in words]
+    if not cells or not missing:
+        return []
+    if len(missing) == len(names):
+        return ["it answers no question of this assignment: is it another's?"]
+    return [f"nothing is named {', '.join(missing)}"]
+
+
+def _flags(code: str, assignment: Assignment) -> list[str]:
+    """What a person should look at; computed from the text that was handed in."""
+    found = notebook.suspicious(code)
     flags = [f"look at its code: {', '.join(found)}"] if found else []
-    raised = [f"below “{where.get(cell)}”: {text}" for cell, text in report["raised"].items()]
-    return Graded(student, asked, list(dict.fromkeys(remarks)), flags, raised)
+    words = notebook.words(code)
+    for asked in assignment.questions:
+        named = sorted({name.rpartition(".")[2] for name in asked.refuses} & words)
+        if named:
+            flags.append(f"{asked.title.partition(' ')[0]} asks for what it names: {named[0]}")
+    return flags

@@ -1,28 +1,34 @@
-"""Run a program in a sandbox of bubblewrap, with limits.
+"""Run a program in a sandbox of bubblewrap, with limits, and talk with it line by line.
 
 Inside there is the system, the Python that runs this and what it is given by name, all read-only;
 a private /tmp; 127.0.0.1 and no other network. There is no home, no other submission, no master.
 
-Limits: the time; 8 GiB of address space for each process, 4 GiB of memory for all; 16 MiB for each
-file, 1 GiB for all in /tmp; 200 processes and threads. The kernel does not hold root to the last
-one, and to no sum of memory: for these the sandbox is looked at ten times a second, so a fork
-bomb may slow the machine down for some seconds before it is stopped.
+Limits, by default: 8 GiB of address space for each process, 4 GiB of memory for all; 16 MiB for
+each file, 1 GiB for all in /tmp, and none without a name; 200 processes and threads. The kernel
+does not hold root to the last one, and to no sum of memory: for these the sandbox is looked at
+several times a second, so a fork bomb may slow the machine down for some seconds.
 """
 
+import json
+import os
+import platform
+import selectors
 import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 GIB = 2**30
-ADDRESSES = 8 * GIB
-MEMORY = 4 * GIB
 FILE = 16 * 2**20
-PROCESSES = 200
+LINE = 8 * 2**20  # the longest message
+USER = 64_321  # nobody else's
 _HOSTS = Path(__file__).with_name("hosts")  # no machine but this one
 _ENVIRONMENT = {
     "PATH": f"{sys.prefix}/bin:/usr/bin:/bin",
@@ -31,26 +37,79 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
     "MPLBACKEND": "agg",  # figures are not looked at
+    "PYTHONDONTWRITEBYTECODE": "1",
     "PIP_RETRIES": "0",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
 _OPTIONS = (
-    "--unshare-all --as-pid-1 --die-with-parent --new-session --cap-drop ALL --clearenv "
-    "--hostname sandbox --proc /proc --dev /dev --size 1048576 --tmpfs /dev/shm --remount-ro /dev "
-    f"--size {GIB} --tmpfs /tmp --chdir /tmp"
+    "--unshare-all --unshare-user --disable-userns --as-pid-1 --die-with-parent --new-session "
+    "--cap-drop ALL --clearenv --hostname sandbox --proc /proc --dev /dev "
+    f"--size 1048576 --tmpfs /dev/shm --remount-ro /dev --size {GIB} --tmpfs /tmp --chdir /tmp"
 ).split()
+# Calls of the system that make memory which belongs to no process, or look into another one.
+_FORBIDDEN = {
+    "x86_64": (0xC000003E, {"memfd_create": 319, "memfd_secret": 447, "shmget": 29, "ptrace": 101,
+                            "userfaultfd": 323, "io_uring_setup": 425, "keyctl": 250,
+                            "add_key": 248, "bpf": 321, "perf_event_open": 298}),
+    "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194,
+                             "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
+                             "keyctl": 219, "add_key": 217, "bpf": 280,
+                             "perf_event_open": 241}),
+}  # fmt: skip
+
+
+class Ended(BaseException):
+    """The program in the sandbox is no more; says why. No measurement of an answer catches it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a submission may use.
+
+    Args:
+        seconds: for all of it.
+        cell_seconds: for a cell of its notebook.
+        memory: GiB, for all its processes.
+        processes: processes and threads.
+        by_user: where bubblewrap cannot be: another user instead, without a network of its own.
+    """
+
+    seconds: float = 300.0
+    cell_seconds: float = 60.0
+    memory: float = 4.0
+    processes: int = 200
+    by_user: bool = False
+
+
+def _filter() -> bytes:
+    """A program for the kernel: forbidden calls fail with EPERM, all others are made."""
+    architecture, calls = _FORBIDDEN.get(platform.machine(), (0, {}))
+    load, equal, result = 0x20, 0x15, 0x06  # BPF_LD, BPF_JEQ, BPF_RET
+    allow, refuse, kill = 0x7FFF0000, 0x00050001, 0x80000000
+    steps = [(load, 0, 0, 4), (equal, 1, 0, architecture), (result, 0, 0, kill), (load, 0, 0, 0)]
+    numbers = sorted(calls.values())
+    for left, number in zip(range(len(numbers), 0, -1), numbers, strict=True):
+        steps.append((equal, left, 0, number))
+    if architecture == 0xC000003E:  # the calls of another word size
+        steps.insert(4, (0x35, len(numbers) + 1, 0, 0x40000000))
+    steps += [(result, 0, 0, allow), (result, 0, 0, refuse)]
+    return b"".join(struct.pack("HBBI", *step) for step in steps) if calls else b""
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
     return path == folder or folder in path.parents
 
 
-def command(program: Sequence[str], files: Mapping[str, Path]) -> list[str]:
+def command(
+    program: Sequence[str], files: Mapping[str, Path], limits: Limits, rules: int | None = None
+) -> list[str]:
     """The command line that runs a program in the sandbox.
 
     Args:
         program: the program and its arguments.
         files: name inside -> file outside, to be read there.
+        limits: what it may use.
+        rules: file descriptor with the rules for calls of the system.
     """
     options = list(_OPTIONS)
     for name in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"):
@@ -59,7 +118,7 @@ def command(program: Sequence[str], files: Mapping[str, Path]) -> list[str]:
             options += ["--symlink", str(path.readlink()), name]
         elif path.exists():
             options += ["--ro-bind", name, name]
-    for name in ("/etc/ld.so.cache", "/etc/alternatives"):
+    for name in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts"):
         options += ["--ro-bind-try", name, name]
     options += ["--ro-bind", str(_HOSTS), "/etc/hosts"]
     for path in {Path(sys.base_prefix), Path(sys.prefix)}:
@@ -69,60 +128,141 @@ def command(program: Sequence[str], files: Mapping[str, Path]) -> list[str]:
         options += ["--ro-bind", str(path.resolve()), name]
     for name, value in _ENVIRONMENT.items():
         options += ["--setenv", name, value]
-    limits = [f"--as={ADDRESSES}", f"--nproc={PROCESSES}", f"--fsize={FILE}", "--core=0"]
-    return ["bwrap", *options, "--remount-ro", "/", "prlimit", *limits, "--", *program]
+    if rules is not None:
+        options += ["--seccomp", str(rules)]
+    return ["bwrap", *options, "--remount-ro", "/", "prlimit", *_kept(limits), "--", *program]
+
+
+def command_by_user(program: Sequence[str], limits: Limits) -> list[str]:
+    """The command line that runs a program as nobody: for a container with one submission."""
+    environment = [f"{name}={value}" for name, value in _ENVIRONMENT.items()]
+    privileges = (
+        f"--reuid {USER} --regid {USER} --clear-groups --no-new-privs --inh-caps=-all "
+        "--bounding-set=-all --pdeathsig KILL"
+    ).split()
+    kept = _kept(limits)
+    return ["env", "-i", *environment, "setpriv", *privileges, "prlimit", *kept, "--", *program]
+
+
+def _kept(limits: Limits) -> list[str]:
+    return ["--as=8589934592", f"--nproc={limits.processes}", f"--fsize={FILE}", "--core=0"]
+
+
+def _tried() -> str:
+    """Why there can be no sandbox here, "" if there can."""
+    if not shutil.which("bwrap"):
+        return "bwrap is missing"
+    program = command(["true"], {}, Limits())
+    made = subprocess.run(program, capture_output=True, check=False, text=True)
+    return f"bwrap cannot make a sandbox here: {made.stderr.strip()}" if made.returncode else ""
+
+
+def works() -> bool:
+    """Whether there can be a sandbox here."""
+    return not _tried()
 
 
 def require() -> None:
-    """Exit with one line if there is no sandbox here."""
-    if not shutil.which("bwrap"):
-        sys.exit("bwrap is missing, and nothing is graded without a sandbox; type: make grader")
-    made = subprocess.run(command(["true"], {}), capture_output=True, check=False, text=True)
-    if made.returncode:
-        sys.exit(f"bwrap cannot make a sandbox here: {made.stderr.strip()}")
+    """Exit with one line if there can be no sandbox here."""
+    if why := _tried():
+        sys.exit(f"{why}, and nothing is graded without a sandbox; type: make grader")
 
 
-def _excess(process: subprocess.Popen) -> str:
-    """Which limit the sandbox as a whole breaks, if any."""
-    count, memory = 0, 0
-    try:
-        for child in psutil.Process(process.pid).children(recursive=True):
-            count += child.num_threads()
-            memory += child.memory_info().rss
-    except psutil.Error:  # one of them has just ended
-        return ""
-    if count > 2 * PROCESSES:
-        return f"it started more than {2 * PROCESSES} processes"
-    return f"it used more than {MEMORY // GIB} GiB of memory" if memory > MEMORY else ""
+class Sandbox:
+    """A program in the sandbox that is sent lines of JSON and answers with lines of JSON.
 
-
-def run(
-    program: Sequence[str], files: Mapping[str, Path], output: Path, seconds: float
-) -> tuple[int, str]:
-    """Run a program in the sandbox.
-
-    Args:
-        program: the program and its arguments.
-        files: name inside -> file outside, to be read there.
-        output: where its stdout goes.
-        seconds: time limit.
-
-    Returns:
-        The exit status, and the reason if the sandbox was stopped.
+    Whatever it sends is data from a stranger: `receive` reads one value of JSON, no longer than
+    `LINE`, and promises nothing about it.
     """
-    deadline, reason = time.monotonic() + seconds, ""
-    with output.open("wb") as out:
-        process = subprocess.Popen(
-            command(program, files),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.DEVNULL,
-        )
+
+    def __init__(self, program: Sequence[str], files: Mapping[str, Path], limits: Limits):
+        self.limits = limits
+        with tempfile.TemporaryFile() as rules:
+            rules.write(_filter())
+            rules.seek(0)
+            number = rules.fileno() if _filter() else None
+            made = (
+                command_by_user(program, limits)
+                if limits.by_user
+                else command(program, files, limits, number)
+            )
+            self._process = subprocess.Popen(
+                made,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd="/tmp" if limits.by_user else None,
+                pass_fds=[rules.fileno()],
+            )
+        self._received = b""
+        os.set_blocking(self._process.stdin.fileno(), False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._process.stdout, selectors.EVENT_READ)
+
+    def __enter__(self) -> "Sandbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()  # all of them: the sandbox dies with bwrap
+        self._process.wait()
+        if self.limits.by_user:
+            for process in psutil.process_iter(["uids"]):
+                if process.info["uids"] and process.info["uids"].real == USER:
+                    process.kill()
+        self._selector.close()
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+    def send(self, message: object, deadline: float) -> None:
+        """Send a message.
+
+        Raises:
+            Ended: if nobody takes it.
+        """
+        waiting = memoryview(json.dumps(message).encode() + b"\n")
+        while waiting:
+            try:
+                waiting = waiting[os.write(self._process.stdin.fileno(), waiting) :]
+            except BlockingIOError:
+                self._look(deadline)
+                time.sleep(0.01)
+            except OSError:
+                raise Ended("it ended Python") from None
+
+    def receive(self, deadline: float) -> object:
+        """The next message; None if it is not JSON.
+
+        Raises:
+            Ended: if there is none until the deadline, or the sandbox breaks a limit.
+        """
+        while True:
+            line, found, rest = self._received.partition(b"\n")
+            if found:
+                self._received = rest
+                try:
+                    return json.loads(line)
+                except (ValueError, RecursionError):
+                    return None
+            if len(line) > LINE:
+                raise Ended("it returned too much")
+            if self._selector.select(0.2):
+                new = os.read(self._process.stdout.fileno(), 2**20)
+                if not new:
+                    raise Ended("it ended Python")
+                self._received += new
+            self._look(deadline)
+
+    def _look(self, deadline: float) -> None:
+        if time.monotonic() > deadline:
+            raise Ended("it took too long")
+        count, memory = 0, 0
         try:
-            while process.poll() is None and not reason:
-                time.sleep(0.1)
-                late = time.monotonic() > deadline
-                reason = f"it took longer than {seconds:g} seconds" if late else _excess(process)
-        finally:
-            process.kill()  # all of them: the sandbox dies with bwrap
-    return process.wait(), reason
+            for child in psutil.Process(self._process.pid).children(recursive=True):
+                count += child.num_threads()
+                memory += child.memory_info().rss
+        except psutil.Error:  # one of them has just ended
+            return
+        if count > 2 * self.limits.processes:
+            raise Ended(f"it started more than {2 * self.limits.processes} processes")
+        if memory > self.limits.memory * GIB:
+            raise Ended(f"it used more than {self.limits.memory:g} GiB of memory")

@@ -1,4 +1,4 @@
-"""Written answers: found in a submission, and marked by the instructor in `written.csv`."""
+"""What a person grades: written answers in `written.csv`, and `overrides.csv` for all others."""
 
 import csv
 import io
@@ -6,8 +6,13 @@ import math
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grading.marks import Graded
 
 COLUMNS = ["student", "question", "points", "comment"]
+OVERRIDES = ["student", "question", "points", "reason"]
 _HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
 
 
@@ -29,17 +34,20 @@ def answer(cells: list[tuple[str, str]], title: str, titles: set[str], prompt: s
     return re.sub(r"\n{3,}", "\n\n", "\n".join(found)).strip()
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    """The rows of the file, if there is one."""
+def read(path: Path, columns: list[str] = COLUMNS) -> list[dict[str, str]]:
+    """The rows of a file that an instructor fills in, if there is one."""
     if not path.exists():
         return []
     try:
         rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
     except (UnicodeDecodeError, csv.Error) as error:
         sys.exit(f"{path} cannot be read as UTF-8 and commas: {error}")
-    if rows and not set(COLUMNS) <= set(rows[0]):
-        sys.exit(f"{path} must have the columns {', '.join(COLUMNS)}, got {', '.join(rows[0])}")
-    return [{name: (row[name] or "").strip() for name in COLUMNS} for row in rows]
+    if rows and not set(columns) <= set(rows[0]):
+        sys.exit(f"{path} must have the columns {', '.join(columns)}, got {', '.join(rows[0])}")
+    plain = ("points", "question")  # a name may end with a blank
+    return [
+        {c: (row[c] or "").strip() if c in plain else row[c] or "" for c in columns} for row in rows
+    ]
 
 
 def points(text: str, most: float) -> float:
@@ -53,24 +61,14 @@ def points(text: str, most: float) -> float:
     return value
 
 
-def merge(path: Path, graded: list) -> str:
-    """Put what the instructor filled in into the questions; returns the file's new text.
+def merge(path: Path, marked: "list[Graded]") -> str:
+    """Put what the instructor filled in into the marks; returns the file's new text.
 
     What is there stays as it is, right or wrong; rows are added for answers that have none.
     """
-    asked = {(one.student, q.name): q for one in graded for q in one.questions if q.written}
+    asked = {(one.student, m.asked.name): m for one in marked for m in one.marks if m.asked.written}
     rows = read(path)
-    for line, row in enumerate(rows, 2):
-        question = asked.get((row["student"], row["question"]))
-        if question is None:
-            who = f"{row['student']!r} has no written answer {row['question']!r}"
-            print(f"ignored: {path.name} line {line}: {who}", file=sys.stderr)
-            continue
-        question.comment = row["comment"]
-        try:
-            question.given = points(row["points"], question.points) if row["points"] else None
-        except ValueError as error:
-            print(f"ignored: {path.name} line {line}: {error}", file=sys.stderr)
+    _fill(path, rows, asked, "comment")
     there = {(row["student"], row["question"]) for row in rows}
     rows += [
         {"student": student, "question": name, "points": "", "comment": ""}
@@ -82,3 +80,23 @@ def merge(path: Path, graded: list) -> str:
     table.writeheader()
     table.writerows(rows)
     return out.getvalue()
+
+
+def override(path: Path, marked: "list[Graded]") -> None:
+    """Points that the instructor gives instead of those of the tests, with a reason."""
+    asked = {(one.student, m.asked.name): m for one in marked for m in one.marks}
+    _fill(path, read(path, OVERRIDES), asked, "reason")
+
+
+def _fill(path: Path, rows: list[dict[str, str]], asked: dict, why: str) -> None:
+    for line, row in enumerate(rows, 2):
+        mark = asked.get((row["student"], row["question"]))
+        if mark is None:
+            who = f"{row['student']!r} has no answer {row['question']!r} that it could be for"
+            print(f"ignored: {path.name} line {line}: {who}", file=sys.stderr)
+            continue
+        try:
+            mark.given = points(row["points"], mark.asked.points) if row["points"] else mark.given
+            mark.comment = row[why].strip() or mark.comment
+        except ValueError as error:
+            print(f"ignored: {path.name} line {line}: {error}", file=sys.stderr)

@@ -1,15 +1,15 @@
 """Every question: who is right gets full marks, who is wrong gets a hint that fits."""
 
+import functools
 import importlib
-import re
-import sys
-from types import SimpleNamespace
 
 import nbformat
 import pytest
 
 from _ext import student
+from grading.questions.master import Comparison, masters
 from posenc import check
+from posenc.check.plain import encode
 from tests.answers import Answers
 
 MASTERS = {int(path.name[:2]): nbformat.read(path, as_version=4) for path in student.masters()}
@@ -29,41 +29,21 @@ WRONG = [(name, *pair) for name in ANSWERS for pair in ANSWERS[name].wrong]
 EACH = pytest.mark.parametrize(("name", "master"), QUESTIONS, ids=[name for name, _ in QUESTIONS])
 
 
-@pytest.fixture(autouse=True)
-def where_the_hidden_tests_run(monkeypatch):
-    """In grading they import `posenc` anew; here, where annotations are checked, once is enough."""
-    monkeypatch.setitem(sys.modules, "fresh_check", SimpleNamespace(check=check))
-
-
 def label(value):
     return getattr(value, "__name__", "") if callable(value) else str(value)[:30]
 
 
-def code_of(master, question, *, tests):
-    """The code of one question: its solution, or its tests."""
-    return [
-        cell.source
-        for inside, settings, cell in student.blocks(master)
-        if settings.get("name") == question and cell.cell_type == "code"
-        if ("TESTS" in inside) == tests and (tests or "SOLUTION" in inside)
-    ]
-
-
-def hidden_tests(name):
-    """The functions of a question's hidden tests; like Otter, in a namespace of their own."""
-    master = dict(QUESTIONS)[name]
-    tests = []
-    for source in code_of(master, name, tests=True):
-        namespace = {}
-        body = re.split(r'^""" *# END TEST CONFIG\n', source, flags=re.M)[-1]
-        definition, call = body.rstrip().rsplit("\n", 1)
-        exec(definition, namespace)
-        tests.append(namespace[call.partition("(")[0]])
-    return tests
+@functools.cache
+def hidden_tests(name, seed):
+    return masters()[name].hidden(seed)
 
 
 def solution(name, *, stub=False):
-    (source,) = code_of(dict(QUESTIONS)[name], name, tests=False)
+    (source,) = (
+        cell.source
+        for inside, settings, cell in student.blocks(dict(QUESTIONS)[name])
+        if settings.get("name") == name and cell.cell_type == "code" and "SOLUTION" in inside
+    )
     imports = "\n".join(
         cell.source
         for inside, _, cell in student.blocks(dict(QUESTIONS)[name])
@@ -75,15 +55,9 @@ def solution(name, *, stub=False):
     return namespace[name]
 
 
-def refusals(name, answer):
+def refusals(name, answer, seed=0):
     """How many of the hidden tests an answer fails."""
-    failed = 0
-    for test in hidden_tests(name):
-        try:
-            test(answer)
-        except AssertionError:
-            failed += 1
-    return failed
+    return sum(not test(answer).passed for test in hidden_tests(name, seed))
 
 
 def test_every_question_has_answers():
@@ -109,16 +83,43 @@ def test_the_solution_gets_full_marks(name, master):
 def test_the_stub_fails(name, master):
     verdict = getattr(check, name)(solution(name, stub=True))
     assert not verdict.passed
-    assert refusals(name, solution(name, stub=True)) == len(hidden_tests(name))
+    assert refusals(name, solution(name, stub=True)) == len(hidden_tests(name, 0))
 
 
 @EACH
-def test_the_hidden_tests_have_other_cases_than_the_check(name, master):
-    question = getattr(check, name)
-    hidden = "\n".join(code_of(master, name, tests=True))
-    if isinstance(question, check.Comparison):
-        assert "cases=" in hidden
-        assert not [case.label for case in question.cases if f'"{case.label}"' in hidden]
+def test_hidden_tests_give_the_points_of_the_question(name, master):
+    (points,) = (q.points for q in student.exercises(master) if q.name == name)
+    assert sum(test.points for test in masters()[name].tests) == points
+    assert all(test.label for test in masters()[name].tests)
+
+
+@EACH
+def test_hidden_cases_are_others_for_each_seed_and_no_visible_ones(name, master):
+    if not isinstance(masters()[name], Comparison):
+        return
+    once, again, other = (
+        [str(encode(c.arguments)) for test in masters()[name].hidden(seed) for c in test.cases]
+        for seed in (5, 5, 6)
+    )
+    visible = {str(encode(case.arguments)) for case in check.named(name).cases}
+    assert once == again
+    assert once != other
+    own = [case for case in once if case not in visible]
+    assert len(own) >= len(once) - 3  # some edges can only be tried in one way
+
+
+@pytest.mark.parametrize(("name", "answer"), RIGHT, ids=label)
+def test_luck_does_not_decide(name, answer):
+    if name not in ("compared", "Root", "my_encoding"):
+        assert [refusals(name, answer, seed) for seed in (1, 2, 3)] == [0] * 3
+
+
+@pytest.mark.parametrize(("name", "answer", "hint"), WRONG, ids=label)
+def test_bad_luck_does_not_either(name, answer, hint):
+    if name not in ("compared", "Root", "my_encoding"):
+        failed = {refusals(name, answer, seed) for seed in (0, 1, 2)}
+        assert len(failed) == 1
+        assert failed != {0}
 
 
 @pytest.mark.parametrize(("name", "answer"), RIGHT, ids=label)

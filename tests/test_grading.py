@@ -1,4 +1,4 @@
-"""A class of forty hands in, some of them with bad intent; every mark is known beforehand."""
+"""A class hands in, most of it with bad intent; every mark is known beforehand."""
 
 import csv
 import hashlib
@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -19,15 +20,15 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from _ext import student
+from grading.outputs import slug
+from grading.submissions import gather
 from tests.answers import chapter_2
+from tests.hostile import ATTACKS, FULL, NOTHING, QUESTIONS
 
 ROOT = Path(__file__).parent.parent
 PYTHON = ROOT / ".venv-grading" / "bin" / "python"
 NAME = "02_sinusoidal"
 MASTER = nbformat.read(student.EXERCISES / f"{NAME}.ipynb", as_version=4)
-QUESTIONS = ("sinusoidal", "dot_product", "moved", "mended_sinusoidal")
-FULL = (3, 3, 4, 3)
-NOTHING = (0, 0, 0, 0)
 
 
 def missing(reason):
@@ -152,7 +153,7 @@ def twice():
 
 
 READ = """
-import os, socket
+import os
 found = []
 for path in {paths}:
     if os.path.isfile(path):
@@ -168,13 +169,7 @@ for folder, folders, names in os.walk("/"):
                     found.append(name)
         except OSError:
             pass
-for port in (53, 80):
-    try:
-        socket.create_connection(("1.1.1.1", port), 1)
-        found.append("network")
-    except OSError:
-        pass
-for path in ("{root}/grading/new", "{prefix}/new", "/usr/new", "/new", "/given/new", "/dev/new"):
+for path in ("{root}/grading/new", "{prefix}/new", "/usr/new", "/new", "/dev/new"):
     try:
         open(path, "w").close()
         found.append(path)
@@ -183,60 +178,15 @@ for path in ("{root}/grading/new", "{prefix}/new", "/usr/new", "/new", "/given/n
 open("mine.txt", "w").write("x")
 raise RuntimeError("could reach: " + repr(found))
 """
-FORGED_RUN = """
-from otter.test_files import exception_test as e
-from otter.test_files.abstract_test import TestCaseResult
-def run(self, env):
-    self.test_case_results = [TestCaseResult(t, "", True) for t in self.test_cases]
-e.ExceptionTestFile.run = run
-"""
-FORGED_RESULTS = """
-import otter.execute
-from otter import Notebook
-from otter.test_files import ExceptionTestFile, TestCase
-from otter.test_files.abstract_test import TestCaseResult
-def files():
-    for name in ("sinusoidal", "dot_product", "moved", "mended_sinusoidal"):
-        cases = [TestCase(str(n), None, True, 99, None, None) for n in range(2)]
-        file = ExceptionTestFile(name, name, cases)
-        file.test_case_results = [TestCaseResult(case, "", True) for case in cases]
-        yield file
-otter.execute.Checker.get_results = classmethod(lambda cls: list(files()))
-Notebook.check = lambda *a, **k: None
-"""
-FORGED_CHECK = """
-import posenc.check as c
-from posenc.check import question
-c.Comparison.__call__ = lambda self, *a, **k: c.Verdict(self.name, ())
-c.Verdict.require = lambda self: None
-question.Comparison = c.Comparison
-"""
-FORGED_BUILTINS = """
-import builtins, math
-builtins.abs = lambda *a, **k: 0.0
-math.isclose = lambda *a, **k: True
-"""
-FORGED_TORCH = """
-torch.allclose = torch.equal = lambda *a, **k: True
-torch.testing.assert_close = lambda *a, **k: None
-"""
-FORGED_OUTPUT = """
-import glob
-for path in glob.glob("/proc/*/fd/*"):
-    try:
-        with open(path, "w") as file:
-            file.write('{"error": "", "tests": {"moved": [[true, ""], [true, ""]]}}')
-    except OSError:
-        pass
-"""
-NEVER_ENDS = """
-import time
-while True:
-    try:
-        time.sleep(1)
-    except BaseException:
-        pass
-"""
+LONG = "a" * 246
+NO_SUBMISSIONS = {
+    ".hidden": (".hidden", "it is a hidden file"),
+    "a folder": ("a folder", "it is a folder"),
+    "link.ipynb": ("link.ipynb", "it is a link"),
+    "=cmd().ipynb": ("'=cmd()", "cannot be read"),
+    "essay.pdf": ("essay.pdf", "its name must end with .ipynb"),
+    "line\nbreak.ipynb": ("line\N{REPLACEMENT CHARACTER}break", "cannot be read"),
+}
 
 
 def write_class(folder, paths):
@@ -244,13 +194,13 @@ def write_class(folder, paths):
     folder.mkdir(exist_ok=True)
     known = {}
 
-    def hand_in(name, made, expected, note="^$", suffix=".ipynb"):
+    def hand_in(name, made, expected, note="^$"):
         if isinstance(made, bytes):
-            (folder / f"{name}{suffix}").write_bytes(made)
+            (folder / f"{name}.ipynb").write_bytes(made)
         else:
             made.cells.append(new_markdown_cell(f"this is the work of {name}"))
             nbformat.write(made, folder / f"{name}.ipynb")
-        known[name if suffix == ".ipynb" else f"{name}{suffix}"] = (expected, note)
+        known[name] = (expected, note)
 
     # Fair ones
     hand_in("solution", notebook(**SOLUTIONS), FULL)
@@ -272,59 +222,36 @@ def write_class(folder, paths):
     raising.cells.insert(5, new_code_cell("raise ValueError('<b>loud</b>')"))
     hand_in("raising", raising, (3, 3, 0, 3))
     hand_in("Zoë O'Neil & <i>", solved(), FULL)
+    hand_in(LONG, solved(), FULL)
+    hand_in("bo ", solved(), FULL)
 
     # Clumsy ones
     hand_in("garbage", b"\x00\xff{not json", NOTHING, "cannot be read")
     hand_in("empty_file", b"", NOTHING, "cannot be read")
-    hand_in(
-        "json", b'{"cells": [1, {"cell_type": "code"}, null], "nbformat": 4}', NOTHING, "cannot"
-    )
-    hand_in("deep", b"[" * 100_000, NOTHING, "cannot be read")
     hand_in("no_cells", new_notebook(), NOTHING, "answers no question")
     other = new_notebook(cells=[new_code_cell("def alibi(): return 1")])
     hand_in("anothers", other, NOTHING, "another's")
-    hand_in("essay", b"%PDF-1.7", NOTHING, "not a notebook", suffix=".pdf")
     hand_in("bare", bare(), FULL)
     hand_in("twice", twice(), FULL)
-    hand_in(
-        "another_style", notebook(**IN_OTHER_STYLES[0] | {"sinusoidal": "cosines_as_sines"}), FULL
-    )
     hand_in("exits", solved("import sys\nsys.exit(1)", "raise SystemExit", "input()"), FULL)
-    hand_in(
-        "installs", solved("%pip install --quiet nosuchthing", "!curl http://a.org"), FULL, "!curl"
-    )
-
-    # Hostile ones
-    hand_in("kills", solved("import os\nos._exit(0)", at=4), FULL, "ended Python and was left out")
-    hand_in("blocks", solved(NEVER_ENDS, at=4), FULL, "ran longer than 20 seconds")
-    endless = "def dot_product(offset, dim, base):\n    while True:\n        pass"
-    hand_in("endless", notebook(**IN_OTHER_STYLES[0] | {"dot_product": endless}), (3, 0, 4, 3), "")
-    hand_in("wishes", solved("huge = bytearray(2**40)", at=4), FULL)
-    eats = "eaten = []\nwhile True:\n    eaten.append(b'1' * 2**30)"
-    hand_in("eats", solved(eats, at=4), NOTHING, "memory")
-    forks = "import os, time\nfor _ in range(1000):\n    if os.fork() == 0:\n        time.sleep(99)"
-    hand_in("forks", solved(forks, at=4), NOTHING, "processes|memory")
-    fills = "import os\nfor n in range(99):\n    open(f'/tmp/{n}', 'wb').write(bytes(2**30))"
-    hand_in("fills", solved(fills), FULL, "open")
-    hand_in(
-        "boasts", unanswered("print('sinusoidal results: All test cases passed! 13 / 13')"), NOTHING
-    )
-    own_check = "class check:\n    sinusoidal = moved = dot_product = mended_sinusoidal = print"
-    hand_in("own_check", unanswered(own_check), NOTHING)
-    hand_in("forged_check", unanswered(FORGED_CHECK), NOTHING, "Verdict")
-    hand_in("forged_builtins", wrong_with(FORGED_BUILTINS), NOTHING, "changes how.*builtins")
-    hand_in("forged_torch", wrong_with(FORGED_TORCH), NOTHING, "torch.allclose")
-    hand_in("forged_run", unanswered(FORGED_RUN), NOTHING, "changes how answers are tested.*otter")
-    hand_in("forged_results", unanswered(FORGED_RESULTS), NOTHING, "changes how answers.*Checker")
-    hand_in("forged_output", unanswered(FORGED_OUTPUT), NOTHING, "/proc")
-    shadows = "print = len = isinstance = abs = float = lambda *given: True"
-    made = notebook(**IN_OTHER_STYLES[1] | {"sinusoidal": "cosines_as_sines"})
-    made.cells.append(new_code_cell(shadows))
-    hand_in("shadows", made, FULL)
+    pip = ("%pip install --quiet nosuchthing", "!curl http://a.org")
+    hand_in("installs", solved(*pip), FULL, "!curl")
     code = READ.format(
         paths=[str(path) for path in paths], root=ROOT, prefix=ROOT / ".venv-grading"
     )
     hand_in("reads", unanswered(code), NOTHING, "open")
+
+    # Hostile ones
+    for name, attack in ATTACKS.items():
+        hand_in(name, attack.content(), attack.points, attack.note)
+
+    # No submissions
+    (folder / "a folder").mkdir()
+    (folder / "link.ipynb").symlink_to(student.EXERCISES / f"{NAME}.ipynb")
+    for file, (shown, note) in NO_SUBMISSIONS.items():
+        if not (folder / file).exists():
+            (folder / file).write_text("x")
+        known[shown] = (NOTHING, note)
     return known
 
 
@@ -335,13 +262,6 @@ def wrong_answers(number):
     return {question: (answer.__name__, hint) for question, (answer, hint) in chosen.items()}
 
 
-def wrong_with(code):
-    answers = {question: answer for question, (answer, _) in wrong_answers(0).items()}
-    made = notebook(**answers)
-    made.cells.append(new_code_cell(code))
-    return made
-
-
 # The class
 
 
@@ -349,7 +269,7 @@ def state():
     """A hash of every file that grading could damage."""
     packages = list((ROOT / ".venv-grading").glob("lib/*/site-packages"))
     folders = [ROOT / name for name in ("posenc", "grading", "chapters", "tests", "_ext")]
-    folders += [package / name for package in packages for name in ("posenc", "otter")]
+    folders += [package / "posenc" for package in packages]
     files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
     kept = [path for path in files if path.suffix != ".pyc"]
     return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
@@ -359,27 +279,24 @@ class Class:
     """The class after grading."""
 
     def __init__(self, folder, dist):
-        self.folder, self.out, self.dist = folder / "submissions", folder / "out", dist
+        self.folder, self.out = folder / "submissions", folder / "out"
         master, archive = student.EXERCISES / f"{NAME}.ipynb", dist / NAME / "autograder.zip"
         mine = [self.folder / "stub.ipynb", self.out / "results" / "deep.json", master, archive]
         theirs = [ROOT / "README.md", ROOT / "grading" / "grade.py", "/etc/passwd"]
         self.known = write_class(self.folder, [*mine, *theirs])
-        (self.folder / ".hidden").write_text("x")
-        (self.folder / "a folder").mkdir()
-        (self.folder / "link.ipynb").symlink_to(student.EXERCISES / f"{NAME}.ipynb")
-        (self.folder / "=cmd().ipynb").write_text("x")
-        before, start = state(), time.monotonic()
+        before, start = state(), resource.getrusage(resource.RUSAGE_CHILDREN)
         self.said = self.grade()
-        self.seconds = time.monotonic() - start
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.seconds = used.ru_utime + used.ru_stime - start.ru_utime - start.ru_stime
         self.unchanged = state() == before
         self.grades = table(self.out / "grades.csv")
 
     def grade(self):
-        options = ("--name", NAME, "--dist", self.dist, "--seconds", 240, "--cell-seconds", 20)
+        options = ("--name", NAME, "--seconds", 240, "--cell-seconds", 30)
         return grade(self.folder, self.out, *options)
 
     def page(self, name):
-        return (self.out / "feedback" / f"{name}.html").read_text(encoding="utf-8")
+        return (self.out / "feedback" / f"{slug(name)}.html").read_text(encoding="utf-8")
 
     def text(self, name):
         return " ".join(BeautifulSoup(self.page(name), "html.parser").get_text(" ").split())
@@ -395,9 +312,10 @@ def room(assignment, tmp_path_factory):
 
 def test_the_whole_class_is_graded(room):
     assert list(room.grades) == sorted(room.known)
-    assert len(room.known) >= 40
-    assert {path.stem for path in room.out.glob("feedback/*.html")} == set(room.known)
-    assert room.seconds < 600
+    assert len(ATTACKS) >= 80
+    pages = {path.stem for path in room.out.glob("feedback/*.html")}
+    assert pages == {slug(name) for name in room.known}
+    assert room.seconds / 2 < 720  # on two cores, whatever else they do
 
 
 def test_every_mark_is_as_expected(room):
@@ -414,11 +332,6 @@ def test_the_instructor_is_told_what_is_odd(room):
     assert not odd
 
 
-def test_what_is_no_submission_is_named(room):
-    for name in (".hidden", "a folder", "link.ipynb", "=cmd().ipynb"):
-        assert f"left out: '{name}' is no submission" in room.said.stderr
-
-
 @pytest.mark.parametrize("number", range(8))
 def test_a_wrong_answer_gets_its_hint(room, number):
     text = room.text(f"wrong_{number}")
@@ -428,18 +341,22 @@ def test_a_wrong_answer_gets_its_hint(room, number):
 
 def test_feedback_says_what_was_right_and_what_was_not(room):
     text = room.text("partly")
-    assert "2.1 The table 2 of 3 ✓ Test 1 of 2: right (2 of 2)" in text
-    assert "✗ Test 2 of 2: wrong (0 of 1)" in text
-    assert "NO base 500" in text
+    assert "2.1 The table 2 of 3 ✓ Test 1 of 2, other positions: right (2 of 2)" in text
+    assert "✗ Test 2 of 2, other bases: wrong (0 of 1)" in text
+    assert re.search(r"NO base \d+ it gives \S+ at \[\d, \d\] ", text)
     assert "13 of 13 points" in room.text("solution")
     assert "not answered yet" in room.text("stub")
 
 
-def test_feedback_shows_no_code_of_a_hidden_test(room):
+def test_feedback_shows_no_right_number_unless_the_instructor_says_so(room, tmp_path):
     for name in room.known:
-        assert not re.search(
-            r"fresh_check|check\.Case|def test_|\.require\(|Error at line", room.text(name)
-        )
+        assert not re.search(r"it gives [^<]*, not ", room.page(name))
+    folder = tmp_path / NAME
+    folder.mkdir()
+    shutil.copy(room.folder / "partly.ipynb", folder)
+    grade(folder, tmp_path / "out", "--show-right")
+    page = (tmp_path / "out" / "feedback" / "partly.html").read_text(encoding="utf-8")
+    assert re.search(r"it gives \S+ at \[\d, \d\], not [-\d.]+", page)
 
 
 def test_feedback_names_exceptions_and_escapes_them(room):
@@ -459,10 +376,9 @@ def test_feedback_is_one_page_for_one_student(room):
         assert [h.get_text() for h in soup.find_all("h1")] == [name]
         assert len(soup.find_all("h2")) == 4
         assert not soup.find_all(["script", "link", "img", "iframe"])
-        assert "http" not in page
-        others = [other for other in room.known if len(other) > 7 and other != name]
+        others = [other for other in room.known if len(other) > 9 and other != name]
         words = set(re.findall(r"\w+", soup.get_text()))
-        assert not words & set(others)
+        assert not words & {other for other in others if not re.search(r"[a-z]_[a-z]", other)}
 
 
 def test_students_are_not_told_what_the_instructor_looks_for(room):
@@ -512,7 +428,6 @@ def test_a_run_that_is_killed_loses_nothing_that_is_finished(assignment, tmp_pat
     nbformat.write(solved("import time\ntime.sleep(9)"), folder / "c.ipynb")
     before = sandboxes()
     command = [PYTHON, "-m", "grading.grade", folder, "--out", out, "--jobs", "1"]
-    command += ["--dist", assignment.parent]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     while not (out / "results" / "b.json").exists():
         time.sleep(0.2)
@@ -525,7 +440,7 @@ def test_a_run_that_is_killed_loses_nothing_that_is_finished(assignment, tmp_pat
     assert not (out / "results" / "c.json").exists()
     finished = {path: path.stat().st_mtime_ns for path in out.glob("results/*.json")}
     assert len(finished) == 2
-    grade(folder, out, "--dist", assignment.parent)
+    grade(folder, out)
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     assert marks(table(out / "grades.csv")["c"]) == FULL
 
@@ -533,15 +448,50 @@ def test_a_run_that_is_killed_loses_nothing_that_is_finished(assignment, tmp_pat
 def test_a_submission_has_a_time_limit(assignment, tmp_path):
     folder = tmp_path / NAME
     folder.mkdir()
-    nbformat.write(solved(NEVER_ENDS), folder / "late.ipynb")
+    nbformat.write(solved(ATTACKS["blocks"].code[0]), folder / "late.ipynb")
     before, start = sandboxes(), time.monotonic()
-    grade(folder, tmp_path / "out", "--dist", assignment.parent, "--seconds", 15)
+    grade(folder, tmp_path / "out", "--seconds", 15)
     assert time.monotonic() - start < 40
     row = table(tmp_path / "out" / "grades.csv")["late"]
     assert marks(row) == NOTHING
-    assert row["note"] == "it took longer than 15 seconds"
+    assert row["note"].startswith("it took longer than 15 seconds")
     time.sleep(1)
     assert not sandboxes() - before
+
+
+# What Canvas and Moodle give
+
+
+def zipped(path, names):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "{}")
+    return path
+
+
+def test_of_a_students_files_from_canvas_the_newest_is_graded(tmp_path):
+    names = ["doejane_11_900_a.ipynb", "doejane_11_905_a-1.ipynb", "roejo_LATE_12_901_b.ipynb"]
+    found = gather(zipped(tmp_path / "submissions.zip", [*names, "roejo_12_902_notes.pdf"]))
+    graded = {one.student: (one.id, one.file) for one in found if not one.fault}
+    assert graded == {"doejane": ("11", names[1]), "roejo": ("12", names[2])}
+    faults = {one.file: one.fault for one in found if one.fault}
+    assert faults[names[0]] == f"{names[1]} is newer, and was graded"
+    assert "must end with .ipynb" in faults["roejo_12_902_notes.pdf"]
+    assert len({one.student for one in found}) == len(found) == 4
+
+
+def test_moodle_has_a_folder_for_each_student(tmp_path):
+    folders = ["Jane Doe_77_assignsubmission_file_", "Jo Roe_78_assignsubmission_file_"]
+    zip_ = zipped(tmp_path / "moodle.zip", [f"{folder}/hand in.ipynb" for folder in folders])
+    for folder in folders:
+        (tmp_path / "in" / folder).mkdir(parents=True)
+        (tmp_path / "in" / folder / "hand in.ipynb").write_text("{}")
+    for path in (zip_, tmp_path / "in"):
+        found = gather(path)
+        assert [(one.student, one.id, one.fault) for one in found] == [
+            ("Jane Doe", "77", ""),
+            ("Jo Roe", "78", ""),
+        ]
 
 
 # The assignment
@@ -549,37 +499,13 @@ def test_a_submission_has_a_time_limit(assignment, tmp_path):
 
 def test_an_assignment_hands_out_the_students_notebook_and_no_more(assignment):
     assert {path.name for path in assignment.iterdir()} == {f"{NAME}.ipynb", "autograder.zip"}
-    text = (assignment / f"{NAME}.ipynb").read_text(encoding="utf-8")
-    handed_out = student.student(MASTER, student.wheel_address())
-    assert nbformat.reads(text, as_version=4) == handed_out
-    assert "otter" not in text.lower()
-    handed_out = {
-        line.strip()
-        for cell in nbformat.reads(text, as_version=4).cells
-        for line in cell.source.splitlines()
-    }
+    made = nbformat.read(assignment / f"{NAME}.ipynb", as_version=4)
+    assert made.cells[:-1] == student.student(MASTER, student.wheel_address()).cells
+    assert re.search(r"torch [\d.]+, numpy [\d.]+, pandas", made.cells[-1].source)
+    given = {line.strip() for cell in made.cells for line in cell.source.splitlines()}
     secret = [line for line in student.solution_lines(MASTER) if len(line) > 15]
     assert secret
-    assert not handed_out & set(secret)
-
-
-def test_the_zip_holds_what_grading_needs_elsewhere(assignment):
-    with zipfile.ZipFile(assignment / "autograder.zip") as file:
-        names = set(file.namelist())
-        assert {f"tests/{question}.py" for question in QUESTIONS} <= names
-        assert {"setup.sh", "run_autograder", "files/fresh_check.py"} <= names
-        (wheel,) = (name for name in names if name.endswith(".whl"))
-        environment = file.read("environment.yml").decode()
-        assert f"posenc @ file:///autograder/source/{wheel}" in environment
-        pinned = (ROOT / "requirements.txt").read_text()
-        for package in ("torch", "numpy", "jaxtyping", "matplotlib"):
-            (version,) = re.findall(rf"^{package}==.*$", pinned, re.MULTILINE)
-            assert f"- {version}\n" in environment
-        assert "assignment_name" not in json.loads(file.read("otter_config.json"))
-        tests = file.read("tests/sinusoidal.py").decode()
-        assert "hidden=True" in tests
-        for name in names - {wheel}:
-            assert "further[:, 0::2]" not in file.read(name).decode()
+    assert not given & set(secret)
 
 
 def test_an_assignment_is_made_once(assignment):
@@ -588,7 +514,36 @@ def test_an_assignment_is_made_once(assignment):
     assert (assignment / "autograder.zip").stat().st_mtime_ns == before
 
 
-def test_versions_are_the_books():
+def container(assignment, root, made):
+    """What Gradescope does with the zip and an upload, but for installing; the results."""
+    source = root / "source"
+    with zipfile.ZipFile(assignment / "autograder.zip") as archive:
+        names = archive.namelist()
+        archive.extractall(source)
+    (root / "submission").mkdir(parents=True)
+    nbformat.write(made, root / "submission" / "anything.ipynb")
+    command = [PYTHON, "-m", "grading.gradescope", f"{NAME}.ipynb", "--root", root]
+    subprocess.run([str(part) for part in command], cwd=source, check=True, capture_output=True)
+    return names, json.loads((root / "results" / "results.json").read_text())
+
+
+def test_the_zip_grades_elsewhere(assignment, tmp_path):
+    made = notebook(sinusoidal="loops", moved="moved_complex")
+    names, results = container(assignment, tmp_path, made)
+    assert {"setup.sh", "run_autograder", "seed.json", f"{NAME}.ipynb"} <= set(names)
+    (wheel,) = (name for name in names if name.endswith(".whl"))
+    with zipfile.ZipFile(assignment / "autograder.zip") as archive:
+        assert wheel in archive.read("setup.sh").decode()
+        assert json.loads(archive.read("seed.json"))["seed"] >= 0
+        archive.extract(wheel, tmp_path)
+    with zipfile.ZipFile(tmp_path / wheel) as archive:
+        assert not [name for name in archive.namelist() if "grading" in name]
+    scores = [(test["score"], test["max_score"]) for test in results["tests"]]
+    assert scores == [(2, 2), (1, 1), (0, 3), (2, 2), (2, 2), (0, 2), (0, 1)]
+    assert "not answered yet" in results["tests"][2]["output"]
+
+
+def test_packages_are_the_books_versions():
     own, graders = (
         dict(re.findall(r"^([\w.-]+)==(\S+)$", path.read_text(), re.MULTILINE))
         for path in (ROOT / "requirements.txt", ROOT / "grading" / "requirements.txt")
@@ -596,26 +551,19 @@ def test_versions_are_the_books():
     assert {name: graders[name] for name in own.keys() & graders} == {
         name: own[name] for name in own.keys() & graders
     }
-    assert "otter-grader" not in own
 
 
 # Written answers
 
-TINY = """\
-# ASSIGNMENT CONFIG
-name: tiny
-init_cell: false
-export_cell: false
-tests:
-  ok_format: false"""
-TEST = '''\
-""" # BEGIN TEST CONFIG
-points: 2
-hidden: true
-"""  # END TEST CONFIG
-def test_double(double):
-    assert double(4) == 8, "double: look at 4"
-test_double(double)'''
+TINY = "# ASSIGNMENT CONFIG\nname: tiny"
+TINY_QUESTIONS = """
+from grading.questions.master import Case, Comparison, Test
+
+double = Comparison(
+    "double", lambda x: 2 * x, [Case("two", 2)],
+    tests=[Test(2, "another number", lambda draw: [Case("a number", draw.integer(5, 99))])],
+)
+"""
 TITLES = ("9.1 Double it", "9.2 Say why")
 
 
@@ -631,14 +579,11 @@ def tiny(tmp_path_factory):
     cells = [
         raw(TINY),
         text("# Tiny"),
-        raw("# BEGIN QUESTION\nname: double\npoints: 2\ncheck_cell: false"),
+        raw("# BEGIN QUESTION\nname: double\npoints: 2"),
         text(f"## {TITLES[0]}\n\n{facts(2)}\n\nGo."),
         raw("# BEGIN SOLUTION"),
         code(solution),
         raw("# END SOLUTION"),
-        raw("# BEGIN TESTS"),
-        code(TEST),
-        raw("# END TESTS"),
         raw("# END QUESTION"),
         raw("# BEGIN QUESTION\nname: why\npoints: 4\nmanual: true"),
         text(f"## {TITLES[1]}\n\n{facts(4)}\n\nWhy?"),
@@ -653,6 +598,7 @@ def tiny(tmp_path_factory):
     metadata = {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python"}}
     path = tmp_path_factory.mktemp("tiny") / "tiny.ipynb"
     nbformat.write(new_notebook(cells=cells, metadata=metadata), path)
+    path.with_suffix(".py").write_text(TINY_QUESTIONS)
     return path
 
 
@@ -677,7 +623,7 @@ def essays(equipment, tiny, tmp_path_factory):
         nbformat.write(made, folder / "in" / f"{name}.ipynb")
 
     def run():
-        options = ("--name", tiny, "--dist", folder / "dist")
+        options = ("--name", tiny)
         return grade(folder / "in", folder / "out", *options), table(folder / "out" / "grades.csv")
 
     return folder / "out", run
@@ -718,7 +664,7 @@ def test_what_the_instructor_fills_in_is_merged(essays):
     assert "Nearly, <b>nearly</b>." in text
     assert "line 3: points must be from 0 to 4, got 'five'" in said.stderr
     assert "line 4: points must be from 0 to 4, got '9'" in said.stderr
-    assert "line 5: 'dan' has no written answer 'why'" in said.stderr
+    assert "line 5: 'dan' has no answer 'why'" in said.stderr
     assert "dan,why,1," in path.read_text()  # what was typed is kept, for the instructor to mend
 
 
@@ -728,7 +674,7 @@ def test_what_the_instructor_fills_in_is_merged(essays):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "there is no folder 'nowhere'"),
+        (["nowhere"], "there is no folder or zip 'nowhere'"),
         ([""], "give a folder of notebooks"),
         (["empty"], "nothing to grade"),
         (["full"], "there is no assignment 'full'; there are: .*02_sinusoidal"),

@@ -1,5 +1,8 @@
 """Students get the questions and the checks, and not a line of a solution, anywhere."""
 
+import copy
+import importlib
+import inspect
 import json
 import re
 import zipfile
@@ -14,7 +17,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_
 
 from _ext import colab, student
 from _ext.wheel import build_wheel
+from grading.questions.master import Comparison, masters
 from posenc import check
+from posenc.check import Probe, Values
 from tests.answers.chapter_2 import in_degrees
 
 MASTERS = {path.stem: nbformat.read(path, as_version=4) for path in student.masters()}
@@ -61,17 +66,15 @@ def test_code_to_be_mended_stands_where_the_solution_was():
     assert lines == ["return x + x"]
 
 
-def test_tests_and_written_solutions_are_left_out():
+def test_written_solutions_are_left_out():
     made = small(
         *("# BEGIN PROMPT", ("Write here.",), "# END PROMPT"),
         *("# BEGIN SOLUTION", ("Because 2 = 1 + 1.",), "# END SOLUTION"),
-        *("# BEGIN TESTS", "def test_double(double):\n    assert double(7) == 14", "# END TESTS"),
     )
     text = json.dumps(student.student(made))
     assert "Write here." in text
     assert "Because" not in text
-    assert "double(7)" not in text
-    assert {"Because 2 = 1 + 1.", "assert double(7) == 14"} <= set(student.solution_lines(made))
+    assert "Because 2 = 1 + 1." in student.solution_lines(made)
 
 
 def test_outputs_and_metadata_are_left_out():
@@ -112,8 +115,8 @@ def test_a_question_says_what_a_reader_should_know():
     ("made", "message"),
     [
         (master("# BEGIN QUESTION"), "blocks must be closed, QUESTION is not"),
-        (master("# BEGIN QUESTION", "# BEGIN TESTS", "# END QUESTION"), "closed in order"),
-        (master("# END TESTS"), "closed in order"),
+        (master("# BEGIN QUESTION", "# BEGIN PROMPT", "# END QUESTION"), "closed in order"),
+        (master("# END PROMPT"), "closed in order"),
         (small("# BEGIN SOLUTION", "# open\n# BEGIN SOLUTION\n1", "# END SOLUTION"), "must end"),
         (master(QUESTION, ("## 1.1 Double\n\nDouble it.",), "# END QUESTION"), "must state"),
         (master(QUESTION.replace("2", "3"), TITLE, "# END QUESTION"), "must state"),
@@ -233,6 +236,109 @@ def test_a_leak_is_found(tmp_path, lines, kind):
     else:
         path.write_text(line)
     assert leaks(tmp_path, lines)
+
+
+# The package that students install
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Names of the files in the wheel, and what is in them."""
+    with zipfile.ZipFile(build_wheel(tmp_path_factory.mktemp("wheel"))) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_wheel_has_the_engine_and_numbers(wheel):
+    inside = {name.removeprefix("posenc/check/") for name in wheel if "posenc/check/" in name}
+    numbers = {name for name in inside if name.startswith("questions/")}
+    engine = {f"{n}.py" for n in ("__init__", "calls", "encodings", "plain", "question", "ways")}
+    assert inside - numbers == engine
+    assert {Path(name).stem for name in numbers} | {"my_encoding"} == set(check.names())
+    assert not [name for name in wheel if re.search("grading|chapter_[0-9]|answers", name)]
+    for name in numbers:
+        json.loads(wheel[f"posenc/check/{name}"])  # and nothing that runs
+
+
+def callables():
+    """Every function and class that is reachable from `posenc.check`, private ones included."""
+    modules = ["calls", "encodings", "plain", "question", "ways"]
+    waiting = [check, *(importlib.import_module(f"posenc.check.{name}") for name in modules)]
+    waiting += [check.named(name) for name in check.names()]
+    seen, found = {}, []
+    while waiting:
+        thing = waiting.pop()
+        own = getattr(thing, "__module__", None) or getattr(thing, "__name__", "")
+        plain = isinstance(thing, dict | list | tuple | set | staticmethod | classmethod)
+        if id(thing) in seen or not (plain or str(own).startswith("posenc.check")):
+            continue
+        seen[id(thing)] = thing
+        if callable(thing):
+            found.append(thing)
+        inside = list(getattr(thing, "__dict__", {}).values())
+        inside += thing.values() if isinstance(thing, dict) else thing if plain_list(thing) else ()
+        inside += [getattr(thing, name, None) for name in ("__wrapped__", "__func__", "func")]
+        inside += getattr(thing, "__defaults__", None) or ()
+        inside += [cell.cell_contents for cell in getattr(thing, "__closure__", None) or ()]
+        waiting += inside
+    return found
+
+
+def plain_list(thing):
+    return isinstance(thing, list | tuple | set)
+
+
+def test_nothing_in_the_package_answers_a_question(tmp_path, monkeypatch):
+    """Every object is called with hidden inputs: none returns what is right, or what is wrong."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("posenc.check.encodings._trained", None)  # it takes its time
+    found = callables()
+    names = {getattr(thing, "__name__", type(thing).__name__) for thing in found}
+    assert {"ask", "Values", "judge", "_require_another", "_is_bent", "Question"} <= names
+    questions = [m.hidden(0)[0] for m in masters().values() if isinstance(m, Comparison)]
+    telling = []
+    for question in questions:
+        case = question.cases[0]
+        given = [v for v in (case.right, *case.wrong) if v and len(v.flat) > 2]
+        for thing in found:
+            try:
+                values = Values.read(thing(*copy.deepcopy(case.arguments)))
+            except BaseException:
+                continue
+            if any(values.close(other, 1e-4) for other in given):
+                telling.append((question.name, thing))
+    # what somebody gives who has no idea: the argument itself
+    assert not [pair for pair in telling if pair[1].__name__ != "encode"]
+
+
+def test_no_source_in_the_package_shows_a_solution(lines):
+    from grading import questions
+
+    secret = {squeezed(line) for line in lines if len(line) > 25}
+    for chapter in questions.CHAPTERS:
+        for line in inspect.getsource(chapter).splitlines():
+            if line.strip().startswith(("lambda ", "return ")) and len(line.strip()) > 30:
+                secret.add(squeezed(line))
+    assert len(secret) > 300
+    for thing in callables():
+        try:
+            source = squeezed(inspect.getsource(inspect.unwrap(thing)))
+        except (TypeError, OSError):  # an object: its class is among these, too
+            continue
+        assert not [line for line in secret if line in source], thing
+
+
+def test_no_object_of_a_question_is_a_function():
+    """Nothing is reached from a question but numbers, texts and the engine."""
+    for name in check.names():
+        question = check.named(name)
+        if isinstance(question, Probe):
+            continue
+        for value in vars(question).values():
+            assert isinstance(value, str | float | int | tuple | dict | None)
+        for case in question.cases:
+            for value in vars(case).values():
+                assert isinstance(value, str | float | tuple | Values | None)
+            assert not any(map(callable, (w for w in case.wrong if w)))
 
 
 def test_the_site_serves_the_student_notebooks():

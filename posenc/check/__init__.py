@@ -13,56 +13,60 @@ Each question of the book's exercises is an object here that is called with the 
       NO   another width and base: 40, 64, 500
            it gives 32, not 8.0812
 
-A check never raises, whatever the answer is or does. One module a chapter; `question` says how
-answers are called and compared.
+A check never raises, whatever the answer is or does.
+
+This is the engine alone. The questions are numbers on record, in `questions/NAME.json`: what an
+answer is asked, what is right, and what each misconception would give. They are written by the
+instructor's side (`python -m grading.record`), which alone knows how to compute them.
 """
 
-from posenc.check.chapter_1 import orders_alike, positions_from_outputs, shuffled_weights
-from posenc.check.chapter_2 import dot_product, mended_sinusoidal, moved, sinusoidal
-from posenc.check.chapter_3 import affordable_positions, position_ids, stretched_table
-from posenc.check.chapter_4 import buckets, mended_shaw, relative, skewed
-from posenc.check.chapter_5 import (
-    mended_decoding,
-    mended_pairing,
-    mended_precision,
-    rotated,
-    score_from_offset,
-)
-from posenc.check.chapter_6 import biased, half_distance, slopes
-from posenc.check.chapter_7 import Root, compared, my_encoding, ntk_base
-from posenc.check.question import Case, Comparison, Misconception, Probe, Verdict, Wrong
+import functools
+from importlib import import_module
+from pathlib import Path
 
-__all__ = [
-    "Case",
-    "Comparison",
-    "Misconception",
-    "Probe",
-    "Root",
-    "Verdict",
-    "Wrong",
-    "affordable_positions",
-    "biased",
-    "buckets",
-    "compared",
-    "dot_product",
-    "half_distance",
-    "mended_decoding",
-    "mended_pairing",
-    "mended_precision",
-    "mended_shaw",
-    "mended_sinusoidal",
-    "moved",
-    "my_encoding",
-    "ntk_base",
-    "orders_alike",
-    "position_ids",
-    "positions_from_outputs",
-    "relative",
-    "rotated",
-    "score_from_offset",
-    "shuffled_weights",
-    "sinusoidal",
-    "skewed",
-    "slopes",
-    "stretched_table",
-]
+from posenc.check.calls import Wrong
+from posenc.check.plain import Values
+from posenc.check.question import Case, Probe, Question, Verdict
+
+QUESTIONS = Path(__file__).with_name("questions")
+_JUDGED = {"my_encoding": "encodings"}  # many answers are right: properties are measured
+
+__all__ = ["Case", "Probe", "Question", "Values", "Verdict", "Wrong", "named", "names"]
+
+
+def names() -> list[str]:
+    """The names of all questions.
+
+    Example:
+        >>> "sinusoidal" in names()
+        True
+    """
+    return sorted([path.stem for path in QUESTIONS.glob("*.json")] + list(_JUDGED))
+
+
+@functools.cache
+def named(name: str) -> Question | Probe:
+    """The question of that name.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    if name in _JUDGED:
+        return getattr(import_module(f"{__name__}.{_JUDGED[name]}"), name)
+    path = QUESTIONS / f"{name}.json"
+    if not name.isidentifier() or not path.exists():
+        raise ValueError(f"there is no question {name!r}; there are: {', '.join(names())}")
+    return Question.load(path)
+
+
+def __getattr__(name: str) -> Question | Probe:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    try:
+        return named(name)
+    except ValueError as error:
+        raise AttributeError(str(error)) from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *names()})

@@ -1,30 +1,48 @@
-"""A question: cases to try an answer on, and the misconceptions that wrong answers look like."""
+"""A question: cases to try an answer on, and the misconceptions that wrong answers look like.
 
+What is right, and what somebody with a misconception would return, is on record as numbers.
+"""
+
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from posenc.check.calls import UNANSWERED, TooSlow, Wrong, call, kind, require_answer
+from posenc.check.calls import UNANSWERED, TooSlow, Wrong
+from posenc.check.plain import Values, decode, encode
+from posenc.check.ways import ask
 
-__all__ = ["Case", "Comparison", "Misconception", "Probe", "Verdict", "Wrong"]
+LATER = "tried when the other parts are right"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that was tried, what was wrong with it, if anything, and with what arguments."""
+    """One thing that was tried, what was wrong with it, if anything, and with what arguments.
+
+    Args:
+        label: what was tried.
+        fault: what was wrong, "" if nothing was.
+        right: what would have been right, if that can be said in a few words.
+        given: the arguments, if they are short.
+    """
 
     label: str
     fault: str = ""
+    right: str = ""
     given: str = ""
 
     @property
     def passed(self) -> bool:
         """Whether nothing was wrong."""
         return not self.fault
+
+    @property
+    def whole_fault(self) -> str:
+        """What was wrong, and what is right."""
+        return f"{self.fault}, not {self.right}" if self.right else self.fault
 
 
 @dataclass(frozen=True)
@@ -48,13 +66,9 @@ class Verdict:
         """Whether every part passed."""
         return all(part.passed for part in self.parts)
 
-    def require(self) -> None:
-        """Raise an AssertionError with the whole verdict, unless everything passed."""
-        if not self.passed:
-            raise AssertionError(str(self))
-
     def __str__(self) -> str:
-        count, faults = len(self.parts), [part.fault for part in self.parts if part.fault]
+        count = len(self.parts)
+        faults = [part.whole_fault for part in self.parts if part.fault]
         if len(faults) == count and len(set(faults)) == 1:
             lines = [f"{self.question}: {'' if faults[0] == UNANSWERED else 'wrong: '}{faults[0]}"]
         else:
@@ -63,7 +77,7 @@ class Verdict:
             for part in self.parts:
                 given = f": {part.given}" if part.given and part.fault else ""
                 lines.append(f"  {'yes' if part.passed else 'NO '}  {part.label}{given}")
-                lines += [f"       {part.fault}"] * bool(part.fault)
+                lines += [f"       {part.whole_fault}"] * bool(part.fault)
         if self.hint:
             lines.append(f"  Hint: {self.hint}")
         return "\n".join(lines)
@@ -73,137 +87,137 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Case:
-    """One call of the answer: a label for the student, and the arguments."""
+    """One thing to ask of an answer, and what is on record for it.
+
+    Args:
+        label: for the student.
+        arguments: what the answer is given.
+        right: the right numbers.
+        wrong: what each misconception of the question would give, None if it gives nothing.
+        way: how the answer is asked, see `posenc.check.ways`.
+        tolerance: largest difference that counts as equal; the question's own by default.
+        places: names of the places on each axis of the result, for `Question.where`.
+        alone: the hint if this is wrong alone; such a case is tried after all others are right.
+    """
 
     label: str
     arguments: tuple
-
-    def __init__(self, label: str, *arguments: object):
-        object.__setattr__(self, "label", label)
-        object.__setattr__(self, "arguments", arguments)
+    right: Values
+    wrong: tuple[Values | None, ...] = ()
+    way: str = "call"
+    tolerance: float | None = None
+    places: tuple[tuple[str, ...], ...] = ()
+    alone: str = ""
 
     @property
     def given(self) -> str:
         """The arguments as one would type them; "" if that is too long for a line."""
         text = ", ".join(map(_typed, self.arguments))
-        return text if len(text) <= 60 else ""
+        return text if len(text) <= 60 and self.way == "call" else ""
 
 
 @dataclass(frozen=True)
-class Misconception:
-    """A way to be wrong.
-
-    Args:
-        name: two or three words, for the grader's statistics.
-        hint: where to look; no solution.
-        wrong: what someone who has it would return, for the arguments of a case.
-    """
-
-    name: str
-    hint: str
-    wrong: Callable[..., object]
-
-
-class Comparison:
-    """The answer is a function; its results are compared with those of a reference.
+class Question:
+    """The answer's numbers are compared with those on record.
 
     Tensors, arrays, nested lists and numbers are all welcome, of any real dtype.
 
     Args:
-        name: the name of the function in the notebook.
-        reference: the right function.
-        cases: what to call both with.
-        misconceptions: known ways to be wrong, the most specific ones first.
+        name: the name of the function or class in the notebook.
+        cases: what to ask.
+        misconceptions: name and hint of known ways to be wrong, the most specific ones first.
         tolerance: largest difference that counts as equal, relative to numbers above 1.
-        seconds: time limit of each call.
-        where: how a place in the result is named, from the case's arguments and its indices.
+        seconds: time limit of each case.
+        where: how a place in the result is named, with one {} for each axis; by its indices if "".
+        refuses: functions of `posenc` that the answer may not call.
+        hints: what to say of a wrong answer that is not recognised: "slow" of one that did not
+            finish, "numbers" of one that gave others.
     """
 
-    def __init__(
-        self,
-        name: str,
-        reference: Callable[..., object],
-        cases: Sequence[Case],
-        misconceptions: Sequence[Misconception] = (),
-        *,
-        tolerance: float = 1e-4,
-        seconds: float = 10.0,
-        where: Callable[[tuple, list[int]], str] | None = None,
-    ):
-        self.name, self.seconds = name, seconds
-        self.where = where or (lambda arguments, place: f" at {place}")
-        self.reference = reference
-        self.cases = tuple(cases)
-        self.misconceptions = tuple(misconceptions)
-        self.tolerance = tolerance
+    name: str
+    cases: tuple[Case, ...]
+    misconceptions: tuple[tuple[str, str], ...] = ()
+    tolerance: float = 1e-4
+    seconds: float = 10.0
+    where: str = ""
+    refuses: tuple[str, ...] = ()
+    hints: Mapping[str, str] | None = None
 
-    def __call__(self, answer: object, *, cases: Sequence[Case] | None = None) -> Verdict:
-        """Try the answer.
+    def __call__(self, answer: object) -> Verdict:
+        """Try an answer, which is anything and should be a function; never raises."""
+
+        def numbers(case: Case, seed: int | None = None) -> Values:
+            given = {"seconds": self.seconds, "refuses": self.refuses, "seed": seed}
+            return ask(answer, case.arguments, way=case.way, **given)
+
+        return self.judge(numbers)
+
+    def judge(self, numbers: Callable[..., Values]) -> Verdict:
+        """Compare numbers with those on record, wherever they come from.
 
         Args:
-            answer: anything; it should be a function.
-            cases: others than the question's own.
-
-        Returns:
-            What was right and what was not.
+            numbers: gives those of a case, perhaps with a seed for random numbers, or raises
+                `Wrong`.
         """
-        tried = self.cases if cases is None else tuple(cases)
         parts, seen, hint = [], [], ""
-        for case in tried:
+        for case in self.cases:
+            if case.alone and not all(part.passed for part in parts):
+                unanswered = parts[0].fault == UNANSWERED
+                parts.append(Part(case.label, UNANSWERED if unanswered else LATER))
+                seen.append(None)
+                continue
             try:
-                seen.append(self._compare(answer, case))
+                seen.append(self._compared(numbers(case), case))
                 parts.append(Part(case.label))
             except _Different as error:
                 seen.append(error.values)
-                parts.append(Part(case.label, str(error), case.given))
+                parts.append(Part(case.label, str(error), error.right, case.given))
+                hint = hint or case.alone
             except Wrong as error:
                 seen.append(None)
-                parts.append(Part(case.label, str(error), case.given))
+                parts.append(Part(case.label, str(error), given=case.given))
                 hint = hint or error.hint
                 if isinstance(error, TooSlow):  # once is enough to wait
-                    parts += [Part(case.label, str(error)) for case in tried[len(parts) :]]
-                    seen += [None] * (len(tried) - len(seen))
+                    parts += [Part(case.label, str(error)) for case in self.cases[len(parts) :]]
+                    seen += [None] * (len(self.cases) - len(seen))
+                    hint = self._said("slow", hint)
                     break
         if all(part.passed for part in parts):
-            return self._again(answer, tried[0], parts, seen[0])
-        known = None if hint else self._recognise(tried, seen)
-        if known:
-            return Verdict(self.name, tuple(parts), known.name, known.hint)
-        compared = [(got, self._right(case)) for case, got in zip(tried, seen, strict=True) if got]
-        shapes = [(got.shape, right.shape) for got, right in compared if got.shape != right.shape]
-        pairs = [
-            pair
-            for got, right in compared
-            if got.shape == right.shape
-            for pair in zip(got.flat, right.flat, strict=True)
-        ]
-        hint = hint or _shape_hint(shapes)
-        if not any(part.passed for part in parts):
-            hint = hint or _general_hint(pairs, self.tolerance)
-        return Verdict(self.name, tuple(parts), hint=hint)
+            return self._again(numbers, parts, seen[0])
+        known = None if hint else self._recognised(seen)
+        if known is not None:
+            return Verdict(self.name, tuple(parts), *self.misconceptions[known])
+        return Verdict(self.name, tuple(parts), hint=hint or self._general_hint(parts, seen))
 
-    def _compare(self, answer: object, case: Case) -> "_Values":
-        returned = call(answer, case.arguments, seconds=self.seconds)
-        values, right = _Values.read(returned), self._right(case)
-        if values.shape != right.shape:
-            message = f"its result has the shape {list(values.shape)}, not {list(right.shape)}"
-            raise _Different(message, values)
-        index = values.first_difference(right, self.tolerance)
+    def _compared(self, values: Values, case: Case) -> Values:
+        if values.shape != case.right.shape:
+            seen = f"its result has the shape {list(values.shape)}"
+            raise _Different(seen, str(list(case.right.shape)), values)
+        index = values.first_difference(case.right, self._tolerance(case))
         if index is not None:
-            where = self.where(case.arguments, values.place(index)) if values.shape else ""
-            numbers = f"it gives {values.flat[index]:.5g}{where}, not {right.flat[index]:.5g}"
-            raise _Different(numbers, values)
+            where = self._named(case, values.place(index)) if values.shape else ""
+            seen, right = values.flat[index], case.right.flat[index]
+            digits = 5 if f"{seen:.5g}" != f"{right:.5g}" else 9
+            raise _Different(f"it gives {seen:.{digits}g}{where}", f"{right:.{digits}g}", values)
         return values
 
-    def _right(self, case: Case) -> "_Values":
-        return _Values.read(self.reference(*case.arguments))
+    def _tolerance(self, case: Case) -> float:
+        return self.tolerance if case.tolerance is None else case.tolerance
 
-    def _again(self, answer: object, case: Case, parts: list[Part], first: "_Values") -> Verdict:
-        """Call it once more: it may depend on what it was called with before, or on chance."""
+    def _named(self, case: Case, place: list[int]) -> str:
+        if not self.where:
+            return f" at {place}"
+        return self.where.format(*(case.places[axis][i] for axis, i in enumerate(place)))
+
+    def _said(self, key: str, otherwise: str) -> str:
+        return (self.hints or {}).get(key, otherwise)
+
+    def _again(self, numbers: Callable, parts: list[Part], first: Values) -> Verdict:
+        """Ask once more: it may depend on what it was asked before, or on chance."""
+        case = self.cases[0]
         try:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(1)
-                changed = not self._compare(answer, case).close(first, self.tolerance)
+            again = self._compared(numbers(case, seed=1), case)
+            changed = not again.close(first, self._tolerance(case))
         except Wrong:
             changed = True
         if changed:
@@ -212,114 +226,132 @@ class Comparison:
             return Verdict(self.name, tuple(parts), "not a function", hint)
         return Verdict(self.name, tuple(parts))
 
-    def _recognise(
-        self, cases: Sequence[Case], seen: list["_Values | None"]
-    ) -> Misconception | None:
-        """Find the misconception whose results the answer gave in every case that it finished."""
-        finished = [(case, values) for case, values in zip(cases, seen, strict=True) if values]
-        for known in self.misconceptions:
-            if finished and all(self._looks_like(known, *pair) for pair in finished):
+    def _recognised(self, seen: Sequence[Values | None]) -> int | None:
+        """The misconception whose numbers the answer gave in every case that it finished."""
+        pairs = zip(self.cases, seen, strict=True)
+        finished = [(case, values) for case, values in pairs if values]
+        for known in range(len(self.misconceptions)) if finished else ():
+            if all(self._looks_like(known, *pair) for pair in finished):
                 return known
         return None
 
-    def _looks_like(self, known: Misconception, case: Case, values: "_Values") -> bool:
-        try:
-            expected = _Values.read(known.wrong(*case.arguments))
-        except Exception:  # it cannot be computed for this case, or is no answer there
+    def _looks_like(self, known: int, case: Case, values: Values) -> bool:
+        expected = case.wrong[known] if case.wrong else None
+        if expected is None:  # it cannot be computed for this case, or is no answer there
             return False
-        # which infinity a division by zero gives depends on how it was written
-        return values.unsigned_infinities().close(expected.unsigned_infinities(), self.tolerance)
+        one, other = values.unsigned_infinities(), expected.unsigned_infinities()
+        return one.close(other, self._tolerance(case))
+
+    def _general_hint(self, parts: Sequence[Part], seen: Sequence[Values | None]) -> str:
+        compared = [(got, c.right) for c, got in zip(self.cases, seen, strict=True) if got]
+        shapes = [(got.shape, right.shape) for got, right in compared if got.shape != right.shape]
+        pairs = [
+            pair
+            for got, right in compared
+            if got.shape == right.shape
+            for pair in zip(got.flat, right.flat, strict=True)
+        ]
+        hint = _shape_hint(shapes)
+        if not any(part.passed for part in parts):
+            hint = hint or _number_hint(pairs, self.tolerance)
+        return hint or (self._said("numbers", "") if pairs else "")
+
+    # On record
+
+    @classmethod
+    def load(cls, path: Path) -> "Question":
+        """Read a question from its file."""
+        data = json.loads(path.read_text(encoding="utf-8"))
+        cases = tuple(
+            Case(
+                **case
+                | {
+                    "arguments": tuple(decode(case["arguments"])),
+                    "right": Values.decode(case["right"]),
+                    "wrong": tuple(w and Values.decode(w) for w in case["wrong"]),
+                    "places": tuple(map(tuple, case.get("places", ()))),
+                }
+            )
+            for case in data.pop("cases")
+        )
+        tuples = {"misconceptions": tuple(map(tuple, data.pop("misconceptions")))}
+        tuples["refuses"] = tuple(data.pop("refuses", ()))
+        return cls(cases=cases, **tuples, **data)
+
+    def save(self, path: Path) -> None:
+        """Write the question to its file: a line for each misconception and each case."""
+        exact = self.tolerance == 0
+        left_out = replace(self, cases=(), misconceptions=())
+        facts = {k: v for k, v in vars(left_out).items() if v not in ((), None, "")}
+        lines = [f'"{key}": {_json(value)}' for key, value in facts.items()]
+        known = ",\n  ".join(_json(pair) for pair in self.misconceptions)
+        cases = ",\n  ".join(_json(_recorded(case, 17 if exact else 8)) for case in self.cases)
+        lines += [f'"misconceptions": [\n  {known}\n]', f'"cases": [\n  {cases}\n]']
+        path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+
+def _recorded(case: Case, digits: int) -> dict:
+    data = {key: value for key, value in vars(case).items() if value not in ("", None, ())}
+    return data | {
+        "arguments": encode(case.arguments),
+        "right": case.right.encode(digits),
+        "wrong": [values and values.encode(digits) for values in case.wrong],
+    }
+
+
+def asking(answer: object, seconds: float = 10.0) -> Callable[..., Values]:
+    """The numbers that an answer gives for arguments, perhaps with a seed for random numbers."""
+    return lambda arguments, seed=None: ask(answer, arguments, seconds=seconds, seed=seed)
 
 
 class Probe:
-    """The answer is tried by functions, one a part; each raises `Wrong` or returns.
+    """Properties of the answer's numbers are measured; many answers may be right.
 
     Args:
         name: the name of the answer in the notebook.
-        parts: label -> function of the answer.
-        seconds: time limit of each part.
+        parts: label -> function of `asking(answer)`; it raises `Wrong` or returns.
+        seconds: time limit of each call of the answer.
     """
 
     def __init__(
-        self, name: str, parts: Mapping[str, Callable[[object], None]], *, seconds: float = 60.0
+        self,
+        name: str,
+        parts: Mapping[str, Callable[[Callable[..., Values]], None]],
+        *,
+        seconds: float = 10.0,
     ):
         self.name, self.seconds = name, seconds
         self.parts = dict(parts)
 
     def __call__(self, answer: object) -> Verdict:
-        """Try the answer; returns what was right and what was not."""
+        """Try an answer, which is anything and should be a function; never raises."""
+        return self.judge(asking(answer, self.seconds))
+
+    def judge(self, numbers: Callable[..., Values]) -> Verdict:
+        """Measure what comes from wherever: numbers for arguments, or `Wrong`."""
         parts, hint = [], ""
         for label, part in self.parts.items():
             try:
-                require_answer(answer)
-                call(_finished(part), (answer,), seconds=self.seconds)
+                part(numbers)
                 parts.append(Part(label))
             except Wrong as error:
                 parts.append(Part(label, str(error)))
                 hint = hint or error.hint
+            except Exception as error:  # of a measurement: strange numbers, for example
+                parts.append(Part(label, f"it cannot be measured: {type(error).__name__}"))
         return Verdict(self.name, tuple(parts), hint=hint)
 
 
 class _Different(Wrong):
     """Numbers of the right kind that are not the right ones."""
 
-    def __init__(self, message: str, values: "_Values"):
+    def __init__(self, message: str, right: str, values: Values):
         super().__init__(message)
-        self.values = values
-
-
-@dataclass(frozen=True)
-class _Values:
-    """Numbers as plain Python floats: nothing that a student can redefine compares them."""
-
-    shape: tuple[int, ...]
-    flat: tuple[float, ...]
-
-    @classmethod
-    def read(cls, returned: object) -> "_Values":
-        try:
-            values = _as_tensor(returned)
-        except (Exception, SystemExit):
-            raise Wrong(
-                f"it must return real numbers, as a tensor, an array or lists, got {kind(returned)}"
-            ) from None
-        return cls(tuple(values.shape), tuple(values.flatten().tolist()))
-
-    def close(self, other: "_Values", tolerance: float) -> bool:
-        return self.shape == other.shape and self.first_difference(other, tolerance) is None
-
-    def unsigned_infinities(self) -> "_Values":
-        return _Values(self.shape, tuple(abs(x) if math.isinf(x) else x for x in self.flat))
-
-    def first_difference(self, other: "_Values", tolerance: float) -> int | None:
-        for index, (one, two) in enumerate(zip(self.flat, other.flat, strict=True)):
-            near = math.isfinite(two) and abs(one - two) <= tolerance * max(1.0, abs(two))
-            if not (near or one == two or (math.isnan(one) and math.isnan(two))):
-                return index
-        return None
-
-    def place(self, index: int) -> list[int]:
-        return [int(part) for part in np.unravel_index(index, self.shape)]
-
-
-def _finished(part: Callable[[object], None]) -> Callable[[object], bool]:
-    def run(answer: object) -> bool:
-        part(answer)
-        return True
-
-    return run
-
-
-def _as_tensor(returned: object) -> Tensor:
-    if isinstance(returned, list | tuple) and any(isinstance(x, Tensor | list) for x in returned):
-        return torch.stack([_as_tensor(x) for x in returned])
-    if isinstance(returned, Tensor):
-        values = returned.detach().cpu()
-    else:
-        values = torch.tensor(np.asarray(returned).tolist(), dtype=torch.float64)
-    if values.is_complex():
-        raise TypeError("the numbers must be real")
-    return values.double()
+        self.right, self.values = right, values
 
 
 def _typed(thing: object) -> str:
@@ -344,7 +376,7 @@ def _shape_hint(shapes: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> st
     return ""
 
 
-def _general_hint(pairs: Sequence[tuple[float, float]], tolerance: float) -> str:
+def _number_hint(pairs: Sequence[tuple[float, float]], tolerance: float) -> str:
     """What can be said of numbers, beside the right ones, without knowing the question."""
     if any(math.isnan(got) and not math.isnan(right) for got, right in pairs):
         return "There is a NaN: a division of 0 by 0, or inf minus inf?"

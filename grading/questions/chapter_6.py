@@ -6,9 +6,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from grading.questions.master import Case, Comparison, Draw, Misconception, Test
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.attention import causal_mask
-from posenc.check.question import Case, Comparison, Misconception
 from posenc.relative import relative_positions
 
 
@@ -30,6 +30,16 @@ def _sequence(num_heads: int, *, first: int = 1, base: float = 2.0, sign: int = 
 
 
 EVERY_OTHER = slice(None, None, 2)
+
+
+def _powers_of_two(draw: Draw) -> list[Case]:
+    return [Case(f"{n} heads", n) for n in draw.sample([4, 16, 32, 64], 2)]
+
+
+def _no_powers_of_two(draw: Draw) -> list[Case]:
+    numbers = [draw.choice([5, 7]), draw.choice([9, 10, 11, 13]), draw.integer(18, 31)]
+    return [Case(f"{n} heads", n) for n in numbers]
+
 
 slopes = Comparison(
     "slopes",
@@ -140,6 +150,11 @@ slopes = Comparison(
         ),
     ],
     tolerance=1e-6,
+    tests=[
+        Test(1, "powers of two", _powers_of_two),
+        Test(1, "other numbers", _no_powers_of_two),
+    ],
+    refuses=["posenc.alibi.alibi_slopes"],
 )
 
 
@@ -211,6 +226,25 @@ def _scores(heads: int, queries: int, keys: int) -> Tensor:
     """Different scores that float32 holds exactly, and so are their sums with the biases."""
     number = torch.arange(heads * queries * keys).view(heads, queries, keys)
     return (number * 7 % 11 - 5) / 4
+
+
+def _exact(draw: Draw, *shape: int) -> Tensor:
+    """Numbers that float32 holds exactly, and so are their sums with the biases."""
+    return (4 * draw.normal(*shape)).round().clamp(-20, 20) / 4
+
+
+def _more_keys(draw: Draw) -> list[Case]:
+    slopes = torch.tensor([0.5, 0.125])
+    keys, cached = draw.integer(6, 8), draw.integer(7, 10)
+    return [
+        Case(f"the last 4 of {keys} positions", _exact(draw, 2, 4, keys), slopes),
+        Case(f"one query after {cached} keys", _exact(draw, 2, 1, cached + 1), slopes.flip(0)),
+    ]
+
+
+def _as_many_keys(draw: Draw) -> list[Case]:
+    slopes = torch.tensor(draw.sample([0.25, 2.0, 0.5, 1.0], 3))
+    return [Case("3 of each", _exact(draw, 3, 3, 3), slopes)]
 
 
 biased = Comparison(
@@ -373,7 +407,20 @@ biased = Comparison(
         ),
     ],
     tolerance=0.0,  # all numbers are exact; with a tolerance any number is close to -inf
+    tests=[
+        Test(2, "more keys than queries", _more_keys),
+        Test(1, "as many keys as queries", _as_many_keys),
+    ],
 )
+
+
+def _other_slopes(draw: Draw) -> list[Case]:
+    steep, flat = round(draw.uniform(3, 8), 2), round(draw.uniform(1e-3, 9e-3), 4)
+    return [
+        Case("a steep head and a flat one", torch.tensor([steep, flat])),
+        Case("one head", torch.tensor([round(draw.uniform(0.6, 1.5), 2)])),
+    ]
+
 
 half_distance = Comparison(
     "half_distance",
@@ -458,4 +505,5 @@ half_distance = Comparison(
             lambda m: math.log(100) / m,
         ),
     ],
+    tests=[Test(2, "other slopes", _other_slopes)],
 )

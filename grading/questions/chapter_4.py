@@ -1,14 +1,14 @@
 """Questions of chapter 4: relative encodings."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from posenc.check.question import Case, Comparison, Misconception
+from grading.questions.master import Case, Comparison, Draw, Misconception, Test
 from posenc.relative import relative_positions, skew, toeplitz
 from posenc.t5 import t5_buckets
 
@@ -16,13 +16,31 @@ _NOISE = torch.Generator().manual_seed(4)
 
 
 def _random(*shape: int) -> Tensor:
-    return torch.randn(*shape, generator=_NOISE)
+    return torch.randn(*shape, generator=_NOISE).round(decimals=4)
 
 
 def _counted(query_positions: Tensor, key_positions: Tensor, first: int = 0) -> Tensor:
     """Forget where the queries start (at `first` instead) and the keys (at 0)."""
     queries, keys = torch.arange(len(query_positions)), torch.arange(len(key_positions))
     return relative_positions(queries + first, keys)
+
+
+def _on_both_sides(draw: Draw) -> list[Case]:
+    keys = draw.integer(6, 9)
+    query = draw.integer(2, keys - 2)
+    return [
+        Case(f"query {query} among {keys} keys", torch.tensor([query]), torch.arange(keys)),
+        Case("as many of each, from 0", torch.arange(keys), torch.arange(keys)),
+    ]
+
+
+def _other_starts(draw: Draw) -> list[Case]:
+    start = draw.integer(7, 20)
+    queries, keys = draw.sample(range(200), 2), draw.sample(range(100), 3)
+    return [
+        Case("the next segment", torch.arange(start, start + 4), torch.arange(4, start + 4)),
+        Case("apart", torch.tensor(queries), torch.tensor(keys)),
+    ]
 
 
 relative = Comparison(
@@ -111,6 +129,11 @@ relative = Comparison(
             lambda q, k: relative_positions(-q, k),
         ),
     ],
+    tests=[
+        Test(1, "keys on both sides", _on_both_sides),
+        Test(1, "other starts", _other_starts),
+    ],
+    refuses=["posenc.relative.relative_positions"],
 )
 
 
@@ -166,6 +189,40 @@ def _begins(n: Tensor, side: int, exact: int, max_distance: int) -> Tensor:
 def _far_to_near(relative: Tensor, num_buckets: int, max_distance: int) -> Tensor:
     bucket = _t5(relative, num_buckets, max_distance)
     return torch.where(relative > 0, bucket, num_buckets // 2 - 1 - bucket)
+
+
+def _clear(candidates: Sequence[int], num_buckets: int, max_distance: int) -> Tensor:
+    """Those relative positions at which no rounding error decides about a bucket."""
+    side, exact = num_buckets // 2, num_buckets // 4
+    kept = []
+    for relative in candidates:
+        distance = abs(relative)
+        if distance >= exact:
+            step = (side - exact) * math.log(distance / exact) / math.log(max_distance / exact)
+            if distance != exact and min(step % 1, 1 - step % 1) < 1e-3:
+                continue
+        kept.append(relative)
+    return torch.tensor(kept)
+
+
+def _usual_settings(draw: Draw) -> list[Case]:
+    back = [-5, 0, -22, -24, *(-draw.integer(8, 200) for _ in range(8)), -500]
+    ahead = [1, 7, 8, 12, *(draw.integer(8, 140) for _ in range(8)), 130]
+    return [
+        Case("32 and 128, back", _clear(back, 32, 128), 32, 128),
+        Case("32 and 128, ahead", _clear(ahead, 32, 128), 32, 128),
+    ]
+
+
+def _other_settings(draw: Draw) -> list[Case]:
+    cases = []
+    for num_buckets, most in ((64, draw.integer(180, 260)), (12, draw.integer(70, 130)), (4, 10)):
+        reach = most + 40
+        some = sorted(draw.sample(range(-reach, reach), min(60, 2 * reach)))
+        near = range(-num_buckets // 4 - 2, num_buckets // 4 + 3)
+        label = f"{num_buckets} buckets, max_distance {most}"
+        cases.append(Case(label, _clear([*some, *near], num_buckets, most), num_buckets, most))
+    return cases
 
 
 buckets = Comparison(
@@ -382,7 +439,12 @@ buckets = Comparison(
             lambda r, b, m: _t5(r, b, 128),
         ),
     ],
-    where=lambda arguments, place: f" for relative position {int(arguments[0][place[0]])}",
+    where=(" for relative position {}", lambda r, b, m: [[str(int(x)) for x in r]]),
+    tests=[
+        Test(2, "32 buckets, max_distance 128", _usual_settings),
+        Test(2, "other settings", _other_settings),
+    ],
+    refuses=["posenc.t5.t5_buckets"],
 )
 
 
@@ -412,6 +474,20 @@ def _all_columns(products: Tensor) -> Tensor:
     """Shift every row as Transformer-XL's `_rel_shift`, and keep what no key reads."""
     n = len(products)
     return pad(products, (1, 0)).reshape(2 * n, n)[1:].reshape(n, 2 * n - 1)
+
+
+def _other_products(draw: Draw) -> list[Case]:
+    n = draw.integer(5, 8)
+    return [
+        Case("2 queries", draw.normal(2, 3)),
+        Case(f"{n} queries", draw.normal(n, 2 * n - 1)),
+        Case("a single product", draw.normal(1, 1)),
+    ]
+
+
+def _transposed(draw: Draw) -> list[Case]:
+    n = draw.integer(4, 6)
+    return [Case(f"{2 * n - 1} by {n}, transposed", draw.normal(2 * n - 1, n).T)]
 
 
 skewed = Comparison(
@@ -518,6 +594,11 @@ skewed = Comparison(
             _as_it_lies,
         ),
     ],
+    tests=[
+        Test(3, "other products", _other_products),
+        Test(1, "a transposed tensor", _transposed),
+    ],
+    refuses=["posenc.relative.skew"],
 )
 
 
@@ -626,6 +707,26 @@ _SIZES = (  # name, hint, powers of d that multiply the products with words and 
     ),
 )
 
+
+def _which_row(draw: Draw) -> list[Case]:
+    """One channel, so that the sizes do not matter."""
+    q, k, positions = draw.normal(9, 1), draw.normal(9, 1), torch.arange(9)
+    table, short = draw.normal(5, 1), draw.normal(3, 1)
+    first = draw.integer(3, 6)
+    some = positions[first : first + 2]
+    return [
+        Case("one channel", q, k, table, positions, positions),
+        Case("one channel, clip 1", q[:2].clone(), k, short, some.clone(), positions),
+    ]
+
+
+def _which_size(draw: Draw) -> list[Case]:
+    dim = draw.choice([9, 16, 25])
+    q, k, table = draw.normal(1, dim), draw.normal(4, dim), draw.normal(13, dim)
+    label = f"near keys, {dim} channels"
+    return [Case(label, q, k, table, torch.tensor([3]), torch.arange(4))]
+
+
 mended_shaw = Comparison(
     "mended_shaw",
     _shaw,
@@ -657,4 +758,8 @@ mended_shaw = Comparison(
         ),
     ],
     tolerance=1e-3,
+    tests=[
+        Test(2, "which row is read", _which_row),
+        Test(1, "the sizes", _which_size),
+    ],
 )

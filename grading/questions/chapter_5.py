@@ -6,7 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from posenc.check.question import Case, Comparison, Misconception
+from grading.questions.master import Case, Comparison, Draw, Misconception, Test
 from posenc.frequencies import angles, inverse_frequencies
 from posenc.rotary import rotate
 from posenc.sinusoidal import sinusoidal_encoding
@@ -14,7 +14,7 @@ from posenc.sinusoidal import sinusoidal_encoding
 
 def _noise(seed: int, *shape: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).round(decimals=4)
 
 
 def _turns(positions: Tensor, dim: int, base: float, power: float = 1.0) -> Tensor:
@@ -67,6 +67,25 @@ def _angle_a_channel(x: Tensor, positions: Tensor, base: float, *, factor: int =
     """Use the channel where the formula has twice the pair, or (factor 2) where it has the pair."""
     turn = positions[:, None] / base ** (factor * torch.arange(x.shape[-1]) / x.shape[-1])
     return x * turn.cos() + _weave(-x[:, 1::2], x[:, 0::2]) * turn.sin()
+
+
+def _rotated_elsewhere(draw: Draw) -> list[Case]:
+    start = draw.integer(5, 90)
+    x = draw.normal(3, 12, dtype=torch.float64)
+    back = torch.tensor([draw.integer(0, 9) + 0.5, -1.0, -draw.integer(20, 90)])
+    return [
+        Case(f"positions {start} to {start + 2}", x, torch.arange(start, start + 3), 10_000.0),
+        Case("backwards", draw.normal(3, 4, dtype=torch.float64), back, 10_000.0),
+    ]
+
+
+def _rotated_at_other_bases(draw: Draw) -> list[Case]:
+    cases = []
+    for base, dim in ((draw.base(30, 900), 10), (draw.base(200_000, 900_000), 6)):
+        positions = torch.tensor(draw.sample(range(1, 40), 2))
+        x = draw.normal(2, dim, dtype=torch.float64)
+        cases.append(Case(f"base {base:g}", x, positions, base))
+    return cases
 
 
 rotated = Comparison(
@@ -193,12 +212,22 @@ rotated = Comparison(
             lambda x, p, b: _rotated(x, p.long(), b),
         ),
         Misconception(
+            "positions without sign",
+            "Right from 0 on. A negative position turns the other way.",
+            lambda x, p, b: _rotated(x, p.abs(), b),
+        ),
+        Misconception(
             "positions replaced",
             "The rows are turned by 0, 1, 2, ... Use the positions that you are given.",
             lambda x, p, b: _rotated(x, torch.arange(len(x)), b),
         ),
     ],
     tolerance=1e-3,
+    tests=[
+        Test(2, "other positions", _rotated_elsewhere),
+        Test(2, "other bases", _rotated_at_other_bases),
+    ],
+    refuses=["posenc.rotary.rotate"],
 )
 
 
@@ -244,6 +273,23 @@ def _pair_by_pair(q: Tensor, k: Tensor, offset: float, base: float) -> Tensor:
 
 
 _TWIN = _noise(16, 6)
+
+
+def _score_offsets(draw: Draw) -> list[Case]:
+    q, k = draw.normal(2, 10, dtype=torch.float64)
+    far = draw.integer(11, 40)
+    return [
+        Case("offset -1", q, k, -1, 10_000.0),
+        Case(f"offset {far}", q, k, far, 10_000.0),
+        Case("exchanged", k, q, far, 10_000.0),
+    ]
+
+
+def _score_base(draw: Draw) -> list[Case]:
+    q, k = draw.normal(2, 6, dtype=torch.float64)
+    base = draw.base(30, 900)
+    return [Case(f"base {base:g}", q, k, -draw.integer(3, 9), base)]
+
 
 score_from_offset = Comparison(
     "score_from_offset",
@@ -343,6 +389,11 @@ score_from_offset = Comparison(
         ),
     ],
     tolerance=1e-3,
+    tests=[
+        Test(2, "other offsets", _score_offsets),
+        Test(1, "another base", _score_base),
+    ],
+    refuses=["posenc.rotary.rotate"],
 )
 
 
@@ -361,6 +412,22 @@ def _order(dim: int) -> list[int]:
 def _labelled(rows: int, columns: int) -> Tensor:
     """Entries that tell where they are: 10 * row + column."""
     return 10.0 * torch.arange(rows)[:, None] + torch.arange(columns)
+
+
+def _wider_heads(draw: Draw) -> list[Case]:
+    dim = draw.choice([10, 12, 14])
+    return [
+        Case(f"one head of {dim} channels", draw.normal(dim, 7), 1),
+        Case("one head of 6 channels", draw.normal(6, 5), 1),
+    ]
+
+
+def _more_heads(draw: Draw) -> list[Case]:
+    heads = draw.integer(2, 4)
+    return [
+        Case(f"{heads} heads of 8 channels", draw.normal(8 * heads, 11), heads),
+        Case("four heads of 6 channels", draw.normal(24, 5), 4),
+    ]
 
 
 mended_pairing = Comparison(
@@ -445,6 +512,10 @@ mended_pairing = Comparison(
             lambda w, h: w,
         ),
     ],
+    tests=[
+        Test(2, "wider heads", _wider_heads),
+        Test(1, "more heads", _more_heads),
+    ],
 )
 
 
@@ -455,6 +526,20 @@ def _decoding(
     if relative is None:
         relative = torch.arange(1 - len(keys), 1)
     return _rotated(keys, relative, base, pairing=pairing) @ query
+
+
+def _later_tokens(draw: Draw) -> list[Case]:
+    cases = []
+    for count in (2, draw.integer(20, 60)):
+        query, keys = (draw.normal(*shape, dtype=torch.float64) for shape in ((10,), (count, 10)))
+        cases.append(Case(f"token number {count}", query, keys, 10_000.0))
+    return cases
+
+
+def _decoding_base(draw: Draw) -> list[Case]:
+    query, keys = (draw.normal(*shape, dtype=torch.float64) for shape in ((4,), (7, 4)))
+    base = draw.base(30, 900)
+    return [Case(f"base {base:g}", query, keys, base)]
 
 
 mended_decoding = Comparison(
@@ -537,6 +622,10 @@ mended_decoding = Comparison(
         ),
     ],
     tolerance=1e-3,
+    tests=[
+        Test(2, "later tokens", _later_tokens),
+        Test(1, "another base", _decoding_base),
+    ],
 )
 
 
@@ -567,10 +656,9 @@ def _all_in(dtype: torch.dtype, positions: Tensor, dim: int, base: float) -> Ten
     return _rounded(positions, dim, base, places=dtype, speeds=dtype, product=dtype)
 
 
-def _which_wave(arguments: tuple, place: list[int]) -> str:
-    wave, row, pair = place
-    name = ("cosine", "sine")[wave]
-    return f" for the {name} of position {int(arguments[0][row])}, pair {pair}"
+def _wave_names(positions: Tensor, dim: int, base: float) -> list[list[str]]:
+    rows = [str(int(position)) for position in positions]
+    return [["cosine", "sine"], rows, [str(pair) for pair in range(dim // 2)]]
 
 
 _BF16, _FP16, _FP32, _FP64 = torch.bfloat16, torch.float16, torch.float32, torch.float64
@@ -605,6 +693,23 @@ _PARTLY_MENDED = (  # name, hint, dtypes of the positions, the frequencies and t
         [(_FP64, _FP64, _FP32)],
     ),
 )
+
+
+def _usual_lengths(draw: Draw) -> list[Case]:
+    start, base = draw.integer(505, 700), draw.base(30, 900)
+    far = torch.tensor([2 * draw.integer(1500, 2400) + 1 for _ in range(2)])
+    return [
+        Case(f"seven positions from {start} on", torch.arange(start, start + 7), 8, 10_000.0),
+        Case(f"base {base:g}", far, 6, base),
+    ]
+
+
+def _a_time(draw: Draw) -> list[Case]:
+    odd = [2 * draw.integer(9_000_000, 9_999_999) + 1 for _ in range(2)]
+    return [
+        Case(f"{odd[0]}", torch.tensor(odd[:1]), 2, 10_000.0),
+        Case(f"{odd[1]}, 128 channels", torch.tensor(odd[1:]), 128, 500_000.0),
+    ]
 
 
 mended_precision = Comparison(
@@ -661,5 +766,9 @@ mended_precision = Comparison(
         ),
     ],
     tolerance=1e-3,
-    where=_which_wave,
+    where=(" for the {} of position {}, pair {}", _wave_names),
+    tests=[
+        Test(2, "usual lengths", _usual_lengths),
+        Test(1, "a time", _a_time),
+    ],
 )

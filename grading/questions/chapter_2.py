@@ -6,9 +6,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from posenc.check.question import Case, Comparison, Misconception
+from grading.questions.master import Case, Comparison, Draw, Misconception, Test
 from posenc.frequencies import angles, inverse_frequencies
 from posenc.sinusoidal import shift_matrix, sinusoidal_encoding
+
+SINUSOIDS = ("posenc.sinusoidal.sinusoidal_encoding", "posenc.sinusoidal.tensor2tensor_encoding")
 
 
 def _weave(turn: Tensor) -> Tensor:
@@ -108,11 +110,71 @@ SINUSOIDAL_WRONG = (
         lambda p, d, b: sinusoidal_encoding(torch.arange(len(p)), d, base=b),
     ),
     Misconception(
+        "whole positions",
+        "Right for whole positions alone. What becomes of 0.5 in your code?",
+        lambda p, d, b: sinusoidal_encoding(p.long(), d, base=b),
+    ),
+    Misconception(
+        "positions without sign",
+        "Right from 0 on. The sine of a negative position is not that of the positive one.",
+        lambda p, d, b: sinusoidal_encoding(p.abs(), d, base=b),
+    ),
+    Misconception(
+        "positions sorted",
+        "These are the right rows, sorted. Each belongs to one position: keep their order.",
+        lambda p, d, b: sinusoidal_encoding(p.sort().values, d, base=b),
+    ),
+    Misconception(
+        "rows rolled",
+        "These are the right rows, each one place too far down; the last has come out on top.",
+        lambda p, d, b: sinusoidal_encoding(p.roll(1), d, base=b),
+    ),
+    Misconception(
+        "rows rolled back",
+        "These are the right rows, each one place too far up; the first has come out at the end.",
+        lambda p, d, b: sinusoidal_encoding(p.roll(-1), d, base=b),
+    ),
+    Misconception(
+        "divided by dim - 1",
+        "Every pair but the first is a little too slow: what does the formula divide 2i by?",
+        lambda p, d, b: _weave(_turns(p, d, b, d / (d - 1))),
+    ),
+    Misconception(
+        "half precision",
+        "Nearly right: the numbers have been rounded to 11 significant bits. Which dtype do you "
+        "compute in?",
+        lambda p, d, b: sinusoidal_encoding(p, d, base=b).half(),
+    ),
+    Misconception(
         "tensor2tensor's exponent",
         "The last pair is too slow. The paper divides by dim, its code divides by dim - 2.",
         lambda p, d, b: _weave(angles(p, inverse_frequencies(d, base=b, endpoint=True))),
     ),
 )
+
+
+def _positions(draw: Draw, count: int, most: int = 2000) -> Tensor:
+    return torch.tensor(draw.sample(range(most), count))
+
+
+def _other_positions(draw: Draw) -> list[Case]:
+    start, width = draw.integer(3, 40), 2 * draw.integer(4, 9)
+    anywhere = torch.tensor([round(draw.uniform(-150, 150), 2) for _ in range(3)])
+    return [
+        Case(f"six positions from {start} on", torch.arange(start, start + 6), width, 10_000.0),
+        Case("some far positions", _positions(draw, 3, 20_000), 6, 10_000.0, tolerance=4e-3),
+        Case("between whole numbers, on both sides of 0", anywhere, 2 * draw.integer(2, 5), 1e4),
+        Case("others, in no order", _positions(draw, 5, 150), 2 * draw.integer(3, 6), 10_000.0),
+        Case("two channels", torch.tensor([-2, draw.integer(3, 90)]), 2, 10_000.0),
+    ]
+
+
+def _other_bases(draw: Draw) -> list[Case]:
+    return [
+        Case(f"base {base:g}", _positions(draw, 4, 100), 2 * draw.integer(4, 7), base)
+        for base in (draw.base(50, 900), draw.base(20_000, 90_000))
+    ]
+
 
 sinusoidal = Comparison(
     "sinusoidal",
@@ -122,10 +184,15 @@ sinusoidal = Comparison(
         Case("another base", torch.arange(4), 8, 100.0),
         Case("positions that start at 7", torch.arange(7, 12), 6, 10_000.0),
         Case("negative and fractional positions", torch.tensor([-3.0, 0.5, 2.25]), 8, 10_000.0),
-        Case("far away: 100 000", torch.tensor([100_000]), 4, 10_000.0),
+        Case("in no order", torch.tensor([9, 2, 30, 4]), 6, 10_000.0),
+        Case("far away: 100 000", torch.tensor([100_000]), 4, 10_000.0, tolerance=2e-3),
     ],
     SINUSOIDAL_WRONG,
-    tolerance=2e-3,
+    tests=[
+        Test(2, "other positions", _other_positions),
+        Test(1, "other bases", _other_bases),
+    ],
+    refuses=SINUSOIDS,
 )
 
 
@@ -135,6 +202,15 @@ def _cosines(offset: int, dim: int, base: float, power: float = 1.0) -> Tensor:
 
 def _dot(offset: int, dim: int, base: float) -> Tensor:
     return _cosines(offset, dim, base).sum()
+
+
+def _other_offsets(draw: Draw) -> list[Case]:
+    wide, base = 2 * draw.integer(6, 20), draw.base(30, 900)
+    return [
+        Case(f"offset 0, {wide} channels", 0, wide, 10_000.0),
+        Case("a negative offset", -draw.integer(6, 90), 2 * draw.integer(6, 20), 10_000.0),
+        Case(f"far away, base {base:g}", draw.integer(150, 900), 2 * draw.integer(4, 9), base),
+    ]
 
 
 dot_product = Comparison(
@@ -215,6 +291,8 @@ dot_product = Comparison(
             lambda k, d, b: _dot(k, d, 10_000.0),
         ),
     ],
+    tests=[Test(3, "other offsets", _other_offsets)],
+    refuses=SINUSOIDS,
 )
 
 
@@ -250,6 +328,13 @@ def _moved_by_angle(rows: Tensor, offset: float, base: float, inverse: str) -> T
     return _weave(angle + _turns(torch.tensor([float(offset)]), rows.shape[-1], base))
 
 
+def _by_slowest_pair(rows: Tensor, offset: float, base: float) -> Tensor:
+    """Find the position of each row from the angle of its slowest pair, and begin anew."""
+    slowest = inverse_frequencies(rows.shape[-1], base=base)[-1]
+    angle = torch.atan2(rows[:, -2].double(), rows[:, -1].double()) % math.tau
+    return sinusoidal_encoding(angle / slowest + offset, rows.shape[-1], base=base)
+
+
 def _half_turned(rows: Tensor, offset: float, base: float) -> Tensor:
     """Take channel i and channel i + dim/2 for a pair."""
     turn = _turns(torch.tensor([float(offset)]), rows.shape[-1], base)
@@ -264,6 +349,32 @@ def _overwritten(rows: Tensor, offset: float, base: float) -> Tensor:
     return _pairs(sin, rows[:, 1::2] * turn.cos() - sin * turn.sin())
 
 
+def _hidden_rows(draw: Draw, count: int, most: int, dim: int, base: float = 10_000.0) -> Tensor:
+    positions = torch.tensor(draw.sample(range(3, most), count), dtype=torch.float64)
+    return sinusoidal_encoding(positions, dim, base=base)
+
+
+def _forwards_and_back(draw: Draw) -> list[Case]:
+    two = _hidden_rows(draw, 2, 400, 2 * draw.integer(4, 8))
+    far = _hidden_rows(draw, 3, 100_000, draw.choice([6, 10]))
+    return [
+        Case("1 on", two, 1, 1e4),
+        Case("back", two, -draw.integer(5, 60), 1e4),
+        Case("far positions", far, draw.integer(5, 60), 1e4),
+    ]
+
+
+def _moved_at_another_base(draw: Draw) -> list[Case]:
+    base = draw.base(50, 900)
+    few = _hidden_rows(draw, 3, 60, 2 * draw.integer(3, 5), base)
+    return [
+        Case(f"base {base:g}", few, draw.integer(2, 9), base),
+        Case("nowhere", few, 0, base),
+        Case("far positions", _hidden_rows(draw, 2, 90_000, 6, base), draw.integer(2, 9), base),
+        Case("a part of a position", few, draw.integer(1, 9) + 0.25, base),
+    ]
+
+
 moved = Comparison(
     "moved",
     _moved,
@@ -272,6 +383,7 @@ moved = Comparison(
         Case("3 back, from position 7", _rows(7, dim=8), -3, 10_000.0),
         Case("10 further, from 0, 2 and 50", _rows(0, 2, 50, dim=6), 10, 10_000.0),
         Case("half a position further, base 50", _rows(1, 4, dim=8, base=50.0), 0.5, 50.0),
+        Case("5 further, from 100 000", _rows(100_000, 70_007, dim=6), 5, 10_000.0),
     ],
     [
         Misconception(
@@ -356,6 +468,12 @@ moved = Comparison(
             ),
         ),
         Misconception(
+            "position read from the slowest pair",
+            "Right as long as the slowest pair has not turned once around. What do you need "
+            "positions for? Each pair can turn as it stands.",
+            _by_slowest_pair,
+        ),
+        Misconception(
             "arcsine",
             "An arcsine knows half of the circle only; use both numbers.",
             lambda rows, offset, base: _moved_by_angle(rows, offset, base, "asin"),
@@ -383,6 +501,11 @@ moved = Comparison(
         ),
     ],
     tolerance=1e-3,
+    tests=[
+        Test(2, "forwards and back", _forwards_and_back),
+        Test(2, "another base", _moved_at_another_base),
+    ],
+    refuses=[*SINUSOIDS, "posenc.sinusoidal.shift_matrix"],
 )
 
 
@@ -409,6 +532,27 @@ WRONG_SPEEDS = {
     for known in SINUSOIDAL_WRONG
     if known.name in ("i for 2i", "i counts channels", "exponent halved")
 }
+
+
+def _near_positions(draw: Draw) -> list[Case]:
+    start, width = draw.integer(60, 150), 2 * draw.integer(5, 9)
+    return [
+        Case("near positions", torch.arange(8), 2 * draw.integer(5, 9)),
+        Case("others", torch.arange(start, start + 5), width),
+    ]
+
+
+def _far_positions(draw: Draw) -> list[Case]:
+    odd = torch.tensor([2 * draw.integer(1100, 4000) + 1 for _ in range(3)])
+    return [Case("far positions", odd, 2 * draw.integer(2, 4))]
+
+
+_NOT_SEEN_HERE = (  # where positions are whole, positive and in order, and bfloat16 is the point
+    "whole positions",
+    "positions without sign",
+    "positions sorted",
+    "half precision",
+)
 
 
 mended_sinusoidal = Comparison(
@@ -475,8 +619,13 @@ mended_sinusoidal = Comparison(
         *(
             Misconception(known.name, known.hint, _at_base(known.wrong))
             for known in SINUSOIDAL_WRONG
-            if known.name not in ("i for 2i", "base ignored")
+            if known.name not in ("i for 2i", "base ignored", *_NOT_SEEN_HERE)
         ),
     ],
     tolerance=2e-3,
+    tests=[
+        Test(2, "near positions", _near_positions),
+        Test(1, "far positions", _far_positions),
+    ],
+    refuses=SINUSOIDS,
 )

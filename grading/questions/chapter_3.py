@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from posenc.check.question import Case, Comparison, Misconception
+from grading.questions.master import Case, Comparison, Draw, Misconception, Test
 
 
 def _rows(share: float, dim: int, layers: int, vocabulary: int) -> float:
@@ -17,6 +17,26 @@ def _rows(share: float, dim: int, layers: int, vocabulary: int) -> float:
 
 def _affordable(share: float, dim: int, layers: int, vocabulary: int) -> int:
     return math.floor(_rows(share, dim, layers, vocabulary))
+
+
+def _other_models(draw: Draw) -> list[Case]:
+    """Models of several sizes, and those shares at which rounding matters."""
+    models = [
+        ("a large one", draw.integer(10, 20) / 1e4, 1600, 48, 50257),
+        ("a small one", draw.integer(50, 90) / 1e3, 16, 2, draw.integer(90, 140)),
+        ("two thirds", draw.integer(63, 69) / 100, 6, 3, draw.integer(35, 60)),
+        ("half a per cent", 0.005, 64, draw.integer(4, 6), draw.integer(900, 1400)),
+        ("two fifths", 0.4, draw.integer(5, 7), draw.integer(2, 3), draw.integer(70, 120)),
+    ]
+    return [Case(label, *size) for label, *size in map(_clear_of_a_whole_number, models)]
+
+
+def _clear_of_a_whole_number(model: tuple) -> tuple:
+    """The vocabulary is made larger until no rounding error decides about a row."""
+    label, share, dim, layers, vocabulary = model
+    while not 0.55 < _rows(share, dim, layers, vocabulary) % 1 < 0.95:
+        vocabulary += 1
+    return label, share, dim, layers, vocabulary
 
 
 affordable_positions = Comparison(
@@ -102,6 +122,7 @@ affordable_positions = Comparison(
             lambda s, d, n, v: _affordable(s / 100, d, n, v),
         ),
     ],
+    tests=[Test(2, "other models", _other_models)],
 )
 
 
@@ -159,6 +180,22 @@ def _padded(table: Tensor, places: int) -> Tensor:
     longer = table.new_zeros(max(places + 1, len(table)), table.shape[1])
     longer[: len(table)] = table
     return longer[: places + 1]
+
+
+def _wider(draw: Draw) -> list[Case]:
+    old = draw.integer(5, 8)
+    new = old + draw.integer(3, 7)
+    return [
+        Case(f"{old} to {new}", draw.normal(old + 1, 3), new),
+        Case(f"{old} to {old + 1}", draw.normal(old + 1, 2), old + 1),
+        Case("2 to 3", draw.normal(3, 3), 3),
+    ]
+
+
+def _narrower_and_equal(draw: Draw) -> list[Case]:
+    old = draw.integer(7, 10)
+    bent = draw.normal(old + 1, 2)
+    return [Case(f"{old} to {new}", bent, new) for new in (2, 3, old - 1, old)]
 
 
 stretched_table = Comparison(
@@ -308,6 +345,10 @@ stretched_table = Comparison(
             lambda table, places: table[torch.arange(places + 1).clamp(max=len(table) - 1)],
         ),
     ],
+    tests=[
+        Test(2, "wider", _wider),
+        Test(2, "narrower, and the same", _narrower_and_equal),
+    ],
 )
 
 
@@ -348,6 +389,37 @@ def _once(row: Tensor) -> Tensor:
     for column in real:
         counts[column] = column - (start if second is None or column < second else second)
     return counts
+
+
+def _packed(draw: Draw, *lengths: int, left: int = 0, right: int = 0) -> list[int]:
+    """A row: texts of these lengths with any numbers, and padding on both sides."""
+    numbers = draw.sample(range(1, 30), len(lengths))
+    runs = [[n] * length for n, length in zip(numbers, lengths, strict=True)]
+    return [0] * left + [n for run in runs for n in run] + [0] * right
+
+
+def _one_text_a_row(draw: Draw) -> list[Case]:
+    size = draw.integer(3, 5)
+    rows = [
+        _packed(draw, size, left=3),
+        _packed(draw, size, right=3),
+        _packed(draw, size, left=1, right=2),
+    ]
+    return [Case("padded three ways", torch.tensor(rows))]
+
+
+def _packed_rows(draw: Draw) -> list[Case]:
+    three = [_packed(draw, 2, 1, 4, right=1), _packed(draw, draw.integer(2, 4), 1, 2, 1, left=1)]
+    longest = max(map(len, three))
+    three = [row + [0] * (longest - len(row)) for row in three]
+    a, b = draw.sample(range(1, 20), 2)
+    follows = [[a, a, b, b], [b, b, b, a]]
+    falling = [[9, 9, 9, 4, 4, 2, 2, 2], [3, 7, 7, 1, 1, 1, 0, 0]]
+    return [
+        Case("several texts a row", torch.tensor(three)),
+        Case("a number used again in the next row", torch.tensor(follows)),
+        Case("numbers in no order", torch.tensor(falling)),
+    ]
 
 
 position_ids = Comparison(
@@ -460,5 +532,9 @@ position_ids = Comparison(
             "You jump back by the length of one text. There may be three in a row.",
             lambda texts: torch.stack([_once(row) for row in texts]),
         ),
+    ],
+    tests=[
+        Test(1, "one text a row", _one_text_a_row),
+        Test(2, "several texts a row", _packed_rows),
     ],
 )

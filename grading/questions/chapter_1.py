@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from grading.questions.master import Case, Comparison, Draw, Misconception, Test
 from posenc.attention import attention, causal_mask
-from posenc.check.question import Case, Comparison, Misconception
 
 
 def _weights(num_words: int) -> Tensor:
@@ -20,6 +20,17 @@ def _weights(num_words: int) -> Tensor:
 
 def _shuffled(weights: Tensor, order: Tensor) -> Tensor:
     return weights[order][:, order]
+
+
+def _some_weights(draw: Draw, num_words: int) -> Tensor:
+    return draw.normal(num_words, num_words).softmax(dim=-1)
+
+
+def _other_orders(draw: Draw) -> list[Case]:
+    sizes = (draw.integer(5, 7), draw.integer(8, 9))
+    orders = {f"an order of {n} words": torch.tensor(draw.permutation(n)) for n in sizes}
+    cases = [Case(k, _some_weights(draw, len(order)), order) for k, order in orders.items()]
+    return [*cases, Case("one word", torch.ones(1, 1), torch.tensor([0]))]
 
 
 shuffled_weights = Comparison(
@@ -80,6 +91,7 @@ shuffled_weights = Comparison(
             lambda weights, order: _shuffled(weights, order).T,
         ),
     ],
+    tests=[Test(2, "other orders", _other_orders)],
 )
 
 
@@ -94,6 +106,30 @@ def _counts(words: Sequence[str]) -> list[int]:
 
 def _sentences(*sentences: str) -> list[Case]:
     return [Case(sentence, sentence.split()) for sentence in sentences]
+
+
+def _hidden_words(draw: Draw, *counts: int) -> list[str]:
+    """Words that occur so many times, in any order."""
+    names = draw.sample(["he", "she", "it", "we", "you", "they", "who", "one", "all"], len(counts))
+    words = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
+    return draw.sample(words, len(words))
+
+
+def _few_repetitions(draw: Draw) -> list[Case]:
+    size = draw.integer(4, 6)
+    return [
+        Case(f"{size} different words", _hidden_words(draw, *[1] * size)),
+        Case("one of them twice", _hidden_words(draw, 2, *[1] * draw.integer(4, 6))),
+        Case("capitals", draw.sample(["May", "may", "MAY"], 3)),
+    ]
+
+
+def _more_repetitions(draw: Draw) -> list[Case]:
+    return [
+        Case("two words, three times each", _hidden_words(draw, 3, 3)),
+        Case("three times, twice and once", _hidden_words(draw, 3, 2, 1)),
+        Case("four times, and others", _hidden_words(draw, 4, draw.integer(2, 3), 1, 1)),
+    ]
 
 
 orders_alike = Comparison(
@@ -188,6 +224,10 @@ orders_alike = Comparison(
         ),
     ],
     seconds=30.0,  # listing all orders is slow, and allowed
+    tests=[
+        Test(1, "words that are repeated once at most", _few_repetitions),
+        Test(2, "words that are repeated more often", _more_repetitions),
+    ],
 )
 
 
@@ -215,6 +255,26 @@ def _in_order(outputs: Tensor, first: float, other: float) -> Tensor:
 
 def _heard(label: str, positions: Sequence[int], first: float, other: float) -> Case:
     return Case(label, _outputs(positions, first, other), first, other)
+
+
+def _other_values(draw: Draw) -> list[Case]:
+    return [
+        _heard(
+            f"values {first} and {other}",
+            draw.unordered(range(40), draw.integer(3, 5)),
+            float(first),
+            float(other),
+        )
+        for first, other in (
+            (draw.integer(2, 9), -draw.integer(1, 9)),
+            (-draw.integer(1, 9), draw.integer(1, 9) + 0.5),
+            (0, draw.integer(2, 9)),
+        )
+    ]
+
+
+def _zero_values(draw: Draw) -> list[Case]:
+    return [_heard("values 1 and 0", draw.unordered(range(200), 4), 1.0, 0.0)]
 
 
 positions_from_outputs = Comparison(
@@ -344,4 +404,8 @@ positions_from_outputs = Comparison(
         ),
     ],
     tolerance=1e-3,
+    tests=[
+        Test(2, "other values", _other_values),
+        Test(1, "values 1 and 0, far away", _zero_values),
+    ],
 )

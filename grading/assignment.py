@@ -1,0 +1,127 @@
+"""What an assignment asks: from its solved master and the questions of its chapter."""
+
+import importlib.util
+import re
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import nbformat
+
+from _ext import student
+from grading.questions.master import Comparison, Judged, masters
+from posenc.check import Probe, Question
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as the grader sees it.
+
+    Args:
+        name: of the answer in the notebook.
+        title: its heading.
+        points: that it gives.
+        written: whether a person gives them.
+        prompt: its text.
+        rubric: what the master says about marking, for a written one.
+        tests: points and label of each hidden test.
+        refuses: functions of `posenc` that the answer may not call.
+    """
+
+    name: str
+    title: str
+    points: float
+    written: bool
+    prompt: str
+    rubric: str = ""
+    tests: tuple[tuple[float, str], ...] = ()
+    refuses: tuple[str, ...] = ()
+
+
+class Assignment:
+    """A master, and what its questions are graded with.
+
+    Args:
+        path: of the master. Its questions are those of the book, or those that a Python file of
+            the same name beside it holds.
+    """
+
+    def __init__(self, path: Path):
+        self.path, self.name = path, path.stem
+        try:
+            self.master = nbformat.read(path, as_version=4)
+            self.handed_out = student.student(self.master, student.wheel_address())
+            self.questions = list(self._questions())
+        except Exception as error:
+            sys.exit(f"{path.name} is no master: {error}")
+        if not self.questions:
+            sys.exit(f"{path.name} is no master: it asks nothing")
+
+    @classmethod
+    def find(cls, name: str) -> "Assignment":
+        """An assignment of the book by its name, or any by its path."""
+        path = Path(name) if name.endswith(".ipynb") else student.EXERCISES / f"{name}.ipynb"
+        if not name or not path.is_file():
+            known = ", ".join(path.stem for path in student.masters())
+            sys.exit(
+                f"there is no assignment {name!r}; there are: {known}; or give a master's path"
+            )
+        return cls(path)
+
+    @property
+    def title(self) -> str:
+        """The first heading."""
+        texts = (cell.source for cell in self.master.cells if cell.cell_type == "markdown")
+        return re.search(r"^# +(.+)$", "\n".join(texts), re.MULTILINE)[1]
+
+    @cached_property
+    def known(self) -> dict[str, Comparison | Judged]:
+        """The coded questions' own objects."""
+        beside = self.path.with_suffix(".py")
+        if not beside.exists():
+            return masters()
+        spec = importlib.util.spec_from_file_location(beside.stem, beside)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        own = [value for value in vars(module).values() if isinstance(value, Comparison | Judged)]
+        return {question.name: question for question in own}
+
+    @property
+    def given_code(self) -> set[str]:
+        """The code cells that students get."""
+        return {c.source.strip() for c in self.handed_out.cells if c.cell_type == "code"}
+
+    def tests(self, seed: int) -> dict[str, list[Question | Probe]]:
+        """The hidden tests of each coded question, drawn with a seed."""
+        return {q.name: self.known[q.name].hidden(seed) for q in self.questions if not q.written}
+
+    def _questions(self):
+        prompts, rubrics = {}, {}
+        for inside, question, cell in student.blocks(self.master):
+            name = question.get("name")
+            if inside == ("QUESTION",) and cell.source.startswith("## "):
+                prompts[name] = cell.source
+            elif inside == ("QUESTION", "PROMPT"):
+                prompts[name] += "\n" + cell.source
+            elif inside == ("QUESTION", "SOLUTION") and cell.cell_type == "markdown":
+                rubrics[name] = rubrics.get(name, "") + cell.source
+        for found in student.exercises(self.master):
+            tests = ()
+            if not found.written:
+                if found.name not in self.known:
+                    raise ValueError(f"nothing is known of the question {found.name}")
+                known = self.known[found.name]
+                tests = tuple((test.points, test.label) for test in known.tests)
+                if sum(points for points, _ in tests) != found.points:
+                    raise ValueError(f"the tests of {found.name} must sum to its points")
+            yield Asked(
+                found.name,
+                found.title,
+                found.points,
+                found.written,
+                prompts[found.name],
+                rubrics.get(found.name, ""),
+                tests,
+                () if found.written else getattr(known, "settings", {}).get("refuses", ()),
+            )

@@ -1,0 +1,192 @@
+"""Examine one submission: its notebook runs in a sandbox, what it answers is compared here.
+
+This side never runs a student's code. It draws nothing from the sandbox but plain numbers and
+short texts: answers to inputs that the notebook could not know.
+
+A cell that ends Python, fills the memory or does not end is left out, and everything is run again
+without it; so is a question at which that happens. So it costs only what is in it.
+"""
+
+import secrets
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from grading.sandbox import Ended, Limits, Sandbox
+from posenc.check import Probe, Question, Values, Verdict, Wrong
+from posenc.check.calls import TooSlow
+from posenc.check.plain import encode
+from posenc.check.question import Part
+
+_RUNNER = Path(__file__).with_name("runner.py")
+_IGNORED = 1000  # messages that are no reply; then it is talking nonsense
+_LEAST = 20.0  # seconds that are kept for asking
+
+
+class _Run:
+    """One sandbox, and the notebook in it."""
+
+    def __init__(self, cells: Sequence[tuple[int, str]], limits: Limits, deadline: float):
+        self.limits, self.deadline = limits, deadline
+        self.at: int | None = None
+        self.raised: dict[int, str] = {}
+        program = [sys.executable, "-s", "-P", "-c", _RUNNER.read_text(encoding="utf-8")]
+        self.sandbox = Sandbox(program, {}, limits)
+        self._cells = [[number, code] for number, code in cells]
+
+    def start(self) -> None:
+        """Run the cells.
+
+        Raises:
+            Ended: if one of them, or all together, cannot be run; `at` says which.
+        """
+        first = min(self.deadline, time.monotonic() + 60)  # importing takes its time
+        self.sandbox.send({"cells": self._cells}, first)
+        cell_deadline = first
+        while True:
+            said = self.sandbox.receive(min(cell_deadline, self.deadline))
+            if not isinstance(said, dict):
+                continue
+            if said.get("ready") is True:
+                return
+            if isinstance(said.get("at"), int):
+                self.at = said["at"]
+                cell_deadline = time.monotonic() + self.limits.cell_seconds
+            raised = said.get("raised")
+            if isinstance(raised, list) and len(raised) == 2 and isinstance(raised[0], int):
+                self.raised[raised[0]] = str(raised[1])[:200]
+
+    def ask(
+        self,
+        name: str,
+        arguments: tuple,
+        *,
+        way: str = "call",
+        seconds: float = 10.0,
+        refuses: Sequence[str] = (),
+        seed: int | None = None,
+    ) -> Values:
+        """The numbers that the notebook's function gives.
+
+        Raises:
+            Wrong: if it gives none.
+            Ended: if the sandbox is no more.
+        """
+        number = secrets.token_hex(8)
+        request = {"id": number, "ask": name, "way": way, "arguments": encode(arguments)}
+        request |= {"seconds": seconds, "refuses": list(refuses), "seed": seed}
+        deadline = min(self.deadline, time.monotonic() + 2 * seconds + 10)
+        self.sandbox.send(request, deadline)
+        for _ in range(_IGNORED):
+            said = self.sandbox.receive(deadline)
+            if isinstance(said, dict) and said.get("id") == number:
+                return _read(said)
+        raise Ended("it sends what nobody asked for")
+
+
+def _read(said: dict) -> Values:
+    if "values" in said:
+        try:
+            return Values.decode(said["values"])
+        except ValueError:
+            raise Wrong("it must return real numbers") from None
+    fault, hint = str(said.get("fault", "")), str(said.get("hint", ""))
+    raise (TooSlow if said.get("slow") is True else Wrong)(fault[:400] or "no answer", hint[:400])
+
+
+def _failed(test: Question | Probe, reason: str) -> Verdict:
+    labels = [c.label for c in test.cases] if isinstance(test, Question) else list(test.parts)
+    return Verdict(test.name, tuple(Part(label, reason) for label in labels))
+
+
+def _judged(test: Question | Probe, run: _Run) -> Verdict:
+    if isinstance(test, Probe):
+        return test.judge(
+            lambda arguments, seed=None: run.ask(
+                test.name, arguments, seconds=test.seconds, seed=seed
+            )
+        )
+    return test.judge(
+        lambda case, seed=None: run.ask(
+            test.name,
+            case.arguments,
+            way=case.way,
+            seconds=test.seconds,
+            refuses=test.refuses,
+            seed=seed,
+        )
+    )
+
+
+def examine(
+    cells: Sequence[tuple[str, str]], tests: dict[str, list[Question | Probe]], limits: Limits
+) -> dict:
+    """Run the notebook and try its answers.
+
+    Args:
+        cells: kind and source of each cell.
+        tests: for each coded question, its hidden tests.
+        limits: what the submission may use.
+
+    Returns:
+        A report of plain data: verdicts by question and test, exceptions and cells left out by
+        number, and what stopped it, if anything did.
+    """
+    deadline = time.monotonic() + limits.seconds
+    code = [(number, source) for number, (kind, source) in enumerate(cells) if kind == "code"]
+    report = {"error": "", "verdicts": {}, "raised": {}, "left_out": {}}
+    ended: dict[str, str] = {}
+    for run in _runs(code, limits, deadline, report):
+        with run.sandbox:
+            try:
+                run.start()
+            except Ended as error:
+                if run.at is None:
+                    report["error"] = f"it could not be run: {error}"
+                    break
+                report["left_out"][run.at] = str(error)
+                continue
+            report["raised"] = run.raised
+            if _asked(tests, run, report["verdicts"], ended):
+                break
+    for name, asked in tests.items():
+        reason = ended.get(name) or report["error"] or "there was no time left to try it"
+        found = report["verdicts"].setdefault(name, [])
+        found += [_plain(_failed(test, reason)) for test in asked[len(found) :]]
+    return report
+
+
+def _runs(
+    code: list[tuple[int, str]], limits: Limits, deadline: float, report: dict
+) -> Iterator[_Run]:
+    """Sandboxes with what is not left out yet, until there is no time left."""
+    while (left := deadline - time.monotonic()) > 0:
+        kept = [cell for cell in code if cell[0] not in report["left_out"]]
+        if left < _LEAST + limits.cell_seconds and report["left_out"]:
+            last = max(report["left_out"])  # what comes after it was never tried
+            for number, _ in [cell for cell in kept if cell[0] > last]:
+                report["left_out"][number] = "came when no time was left"
+            kept = [cell for cell in kept if cell[0] < last]
+        yield _Run(kept, limits, deadline)
+    report["error"] = report["error"] or f"it took longer than {limits.seconds:g} seconds"
+
+
+def _asked(tests: dict, run: _Run, verdicts: dict[str, list], ended: dict[str, str]) -> bool:
+    """Try what has not been tried; False if the sandbox ended, and another is needed."""
+    for name, asked in tests.items():
+        found = verdicts.setdefault(name, [])
+        while len(found) < len(asked):
+            test = asked[len(found)]
+            try:
+                found.append(_plain(_judged(test, run)))
+            except Ended as error:
+                ended[name] = f"when it was called, {error}"
+                found.append(_plain(_failed(test, ended[name])))
+                return False
+    return True
+
+
+def _plain(verdict: Verdict) -> dict:
+    return asdict(verdict) | {"passed": verdict.passed}

@@ -1,0 +1,216 @@
+"""What the instructor knows of a question: how to compute what is right and what is wrong.
+
+`Comparison.question` puts numbers on record, for the visible cases or for hidden ones; whoever
+has the numbers can check an answer, and cannot compute another case.
+"""
+
+import functools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from posenc import check
+from posenc.check import Question, Values
+
+
+class Case:
+    """One thing to ask of an answer.
+
+    Args:
+        label: for the student.
+        arguments: what the answer is given.
+        way: how it is asked, see `posenc.check.ways`.
+        tolerance: largest difference that counts as equal; the question's own by default.
+        alone: the hint if this is wrong alone; such a case is tried after all others are right.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        *arguments: object,
+        way: str = "call",
+        tolerance: float | None = None,
+        alone: str = "",
+    ):
+        self.label, self.arguments, self.way = label, arguments, way
+        self.tolerance, self.alone = tolerance, alone
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A way to be wrong.
+
+    Args:
+        name: two or three words, for the class page.
+        hint: where to look; no solution.
+        wrong: what someone who has it would return, for the arguments of a case.
+    """
+
+    name: str
+    hint: str
+    wrong: Callable[..., object]
+
+
+class Draw:
+    """The numbers that hidden cases are made of; one seed and one name give the same ones."""
+
+    def __init__(self, seed: int, name: str):
+        self._random = random.Random(f"{seed} {name}")
+        self.integer, self.uniform = self._random.randint, self._random.uniform
+        self.choice, self.sample = self._random.choice, self._random.sample
+
+    def base(self, low: float = 100.0, high: float = 20_000.0) -> float:
+        """A base of frequencies, a whole number that nobody has in his code."""
+        return float(round(low * (high / low) ** self._random.random())) + 3.0
+
+    def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Normal numbers, with four decimals."""
+        generator = torch.Generator().manual_seed(self._random.getrandbits(62))
+        return torch.randn(shape, generator=generator, dtype=dtype).round(decimals=4)
+
+    def unordered(self, numbers: Sequence[int], size: int) -> list[int]:
+        """Some of the numbers, three or more, in an order that is neither rising nor falling."""
+        while True:
+            found = self.sample(numbers, size)
+            if sorted(found) not in (found, found[::-1]):
+                return found
+
+    def permutation(self, size: int) -> list[int]:
+        """Numbers from 0 on in another order; never in their own, nor one that is its inverse."""
+        while True:
+            order = self.sample(range(size), size)
+            if size < 3 or any(order[order[i]] != i for i in range(size)):
+                return order
+
+
+@dataclass(frozen=True)
+class Test:
+    """A hidden test: all its cases must be right.
+
+    Args:
+        points: for all of them.
+        label: what it tries, for the student.
+        draw: makes its cases.
+    """
+
+    points: float
+    label: str
+    draw: Callable[[Draw], list[Case]]
+
+
+class Comparison:
+    """The answer is a function or a class; its numbers are compared with those of a reference.
+
+    Args:
+        name: its name in the notebook.
+        reference: the right function; or one for each way in which the answer is asked.
+        cases: the visible ones.
+        misconceptions: known ways to be wrong, the most specific ones first; they are asked as
+            the first way is.
+        tests: the hidden ones.
+        where: how a place in the result is named, with one {} for each axis, and a function of
+            the arguments that gives the names on each axis.
+        tolerance: see `posenc.check.Question`, like `seconds`, `refuses` and `hints`.
+        seconds: time limit of a case.
+        refuses: functions of `posenc` that the answer may not call.
+        hints: for wrong answers that are not recognised.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reference: Callable[..., object] | Mapping[str, Callable[..., object]],
+        cases: Sequence[Case],
+        misconceptions: Sequence[Misconception] = (),
+        *,
+        tests: Sequence[Test] = (),
+        where: tuple[str, Callable[..., Sequence[Sequence[str]]]] | None = None,
+        tolerance: float = 1e-4,
+        seconds: float = 10.0,
+        refuses: Sequence[str] = (),
+        hints: Mapping[str, str] | None = None,
+    ):
+        self.name, self.cases, self.misconceptions = name, tuple(cases), tuple(misconceptions)
+        self.references = reference if isinstance(reference, Mapping) else {"call": reference}
+        self.tests, self.where = tuple(tests), where
+        self.settings = {
+            "tolerance": tolerance,
+            "seconds": seconds,
+            "refuses": tuple(refuses),
+            "hints": dict(hints) if hints else None,
+        }
+
+    def question(self, cases: Sequence[Case] | None = None) -> Question:
+        """What is on record for cases; for the visible ones by default."""
+        return Question(
+            self.name,
+            tuple(map(self._recorded, self.cases if cases is None else cases)),
+            tuple((known.name, known.hint) for known in self.misconceptions),
+            where=self.where[0] if self.where else "",
+            **self.settings,
+        )
+
+    def hidden(self, seed: int) -> list[Question]:
+        """The hidden tests in order, with the numbers that a seed gives."""
+        return [
+            self.question(test.draw(Draw(seed, f"{self.name} {number}")))
+            for number, test in enumerate(self.tests)
+        ]
+
+    def _recorded(self, case: Case) -> check.Case:
+        wrong = self.misconceptions if case.way == next(iter(self.references)) else ()
+        return check.Case(
+            case.label,
+            case.arguments,
+            Values.read(self.references[case.way](*case.arguments)),
+            tuple(_given(known.wrong, case.arguments) for known in wrong),
+            case.way,
+            case.tolerance,
+            tuple(map(tuple, self.where[1](*case.arguments))) if self.where else (),
+            case.alone,
+        )
+
+
+class Judged:
+    """Many answers are right: each test measures properties of what the answer returns.
+
+    Args:
+        name: the name of the answer in the notebook.
+        tests: the hidden ones; `draw` makes the parts of a `posenc.check.Probe`.
+        seconds: time limit of each part.
+    """
+
+    misconceptions = ()
+
+    def __init__(self, name: str, tests: Sequence[Test], *, seconds: float = 60.0):
+        self.name, self.tests, self.seconds = name, tuple(tests), seconds
+
+    def question(self) -> check.Probe:
+        """The visible one; it knows no answer, so the package has it."""
+        return check.named(self.name)
+
+    def hidden(self, seed: int) -> list[check.Probe]:
+        """The hidden tests in order, with the settings that a seed gives."""
+        return [
+            check.Probe(self.name, test.draw(Draw(seed, f"{self.name} {number}")))
+            for number, test in enumerate(self.tests)
+        ]
+
+
+def _given(wrong: Callable[..., object], arguments: tuple) -> Values | None:
+    try:
+        return Values.read(wrong(*arguments))
+    except Exception:  # it cannot be computed for this case, or is no answer there
+        return None
+
+
+@functools.cache
+def masters() -> dict[str, "Comparison | Judged"]:
+    """All questions of the book, in order."""
+    from grading.questions import CHAPTERS
+
+    found = [m for chapter in CHAPTERS for m in vars(chapter).values()]
+    return {m.name: m for m in found if isinstance(m, Comparison | Judged)}

@@ -1,0 +1,136 @@
+"""What was handed in: a folder or a zip, of plain files or as Canvas or Moodle give them.
+
+- plain: one notebook a student, named after the student;
+- Canvas: `lastfirst_[LATE_]123_456_name.ipynb`; of a student's files the newest counts;
+- Moodle: a folder `First Last_123_assignsubmission_file_` a student, or files named so.
+
+Every file gets an entry, with a reason if it is not graded. Nothing is unpacked to disk.
+"""
+
+import re
+import stat
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+LARGEST = 10 * 2**20
+MOST = 5000  # files
+_CANVAS = re.compile(r"([^_/]+)_(?:LATE_)?(\d+)_(\d+)_(.+)")
+_MOODLE = re.compile(r"([^/]+?)_(\d+)_assignsubmission_\w+?_?(?:/.*|_[^/]*)?")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One file.
+
+    Args:
+        student: name, and name of the row in the grades.
+        file: its name.
+        content: what is in it, b"" if it cannot be graded.
+        fault: why it cannot be graded, if it cannot.
+        id: the student's number in Canvas or Moodle.
+        order: what decides which of a student's files is the newest.
+    """
+
+    student: str
+    file: str
+    content: bytes = b""
+    fault: str = ""
+    id: str = ""
+    order: int = 0
+
+
+def gather(path: Path) -> list[Submission]:
+    """All submissions in a folder or zip, sorted by student; of a student's files one is graded."""
+    files = list(_from_zip(path) if path.is_file() else _from_folder(path))
+    notebooks = [file for file, _, fault in files if file.endswith(".ipynb") and not fault]
+    form = next(
+        (f for f in (_CANVAS, _MOODLE) if notebooks and all(map(f.fullmatch, notebooks))), None
+    )
+    found = [_named(file, content, fault, form) for file, content, fault in files]
+    return sorted(_newest(found), key=lambda one: (one.student, one.file))
+
+
+def _from_folder(folder: Path) -> Iterator[tuple[str, bytes, str]]:
+    if not folder.is_dir():
+        sys.exit(f"there is no folder or zip {folder.name!r}; give one with a notebook a student")
+    for path in sorted(folder.iterdir()):
+        inside = path.is_dir() and not path.is_symlink() and _MOODLE.fullmatch(path.name)
+        for file in sorted(path.iterdir()) if inside else [path]:
+            name = str(file.relative_to(folder))
+            kind = file.lstat().st_mode
+            if stat.S_ISREG(kind):
+                fault = _fault(name, file.lstat().st_size)
+                yield name, b"" if fault else file.read_bytes(), fault
+            else:
+                known = {stat.S_ISLNK: "a link", stat.S_ISDIR: "a folder"}
+                what = next((text for is_it, text in known.items() if is_it(kind)), "no file")
+                yield name, b"", f"it is {what}, not a notebook"
+
+
+def _from_zip(path: Path) -> Iterator[tuple[str, bytes, str]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = [info for info in archive.infolist() if not info.is_dir()]
+            if len(infos) > MOST:
+                sys.exit(f"{path.name} holds more than {MOST} files")
+            for info in infos:
+                fault = _fault(info.filename, info.file_size)
+                content = b""
+                if not fault:
+                    try:
+                        with archive.open(info) as file:
+                            content = file.read(LARGEST + 1)
+                    except (OSError, RuntimeError, zipfile.BadZipFile, NotImplementedError):
+                        fault = "it cannot be read in the zip"
+                if len(content) > LARGEST:
+                    fault, content = _fault(info.filename, LARGEST + 1), b""
+                yield info.filename, content, fault
+    except zipfile.BadZipFile:
+        sys.exit(f"{path.name} is neither a folder nor a zip")
+
+
+def _fault(name: str, size: int) -> str:
+    if name.rpartition("/")[2].startswith("."):
+        return "it is a hidden file"
+    if not name.endswith(".ipynb"):
+        return "it is not a notebook: its name must end with .ipynb"
+    return f"it is larger than {LARGEST // 2**20} MiB" if size > LARGEST else ""
+
+
+def _named(file: str, content: bytes, fault: str, form: re.Pattern | None) -> Submission:
+    match = form.fullmatch(file) if form else None
+    if match and form is _CANVAS:
+        again = re.search(r"-(\d+)\.ipynb$", file)  # a resubmission is numbered
+        order = int(match[3]) * 1000 + min(int(again[1]) if again else 0, 999)
+        return Submission(printable(match[1]), file, content, fault, match[2], order)
+    if match:
+        return Submission(printable(match[1]), file, content, fault, match[2])
+    plain = file.removesuffix(".ipynb") if not fault or "larger" in fault else file
+    return Submission(printable(plain), file, content, fault)
+
+
+def printable(name: str) -> str:
+    """A name as a table may hold it: no control characters, nothing that a spreadsheet runs."""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
+    return f"'{shown}" if shown[:1] in tuple("=+-@'") or not shown.strip() else shown
+
+
+def _newest(found: list[Submission]) -> Iterator[Submission]:
+    """A student's last file; the others keep a row of their own, and a reason."""
+    groups: dict[tuple[str, str], list[Submission]] = {}
+    for one in found:
+        groups.setdefault((one.student, one.id or one.file), []).append(one)
+    taken: set[str] = set()
+    for (student, number), files in groups.items():
+        files.sort(key=lambda one: (not one.fault, one.order, one.file))
+        name = student if student not in taken else f"{student} ({number})"
+        taken.add(name)
+        yield replace(files[-1], student=name)
+        for older in files[:-1]:
+            reason = older.fault or f"{printable(files[-1].file)} is newer, and was graded"
+            yield replace(
+                older, student=f"{name}: {printable(older.file)}", content=b"", fault=reason
+            )

@@ -1,0 +1,559 @@
+"""What students with bad intent hand in, as a table: a name, the code, and what it deserves.
+
+The assignment is 02_sinusoidal. Each notebook has the honest answers named with it, then the code.
+"""
+
+import json
+from dataclasses import dataclass
+
+QUESTIONS = ("sinusoidal", "dot_product", "moved", "mended_sinusoidal")
+FULL = (3, 3, 4, 3)
+NOTHING = (0, 0, 0, 0)
+
+HONEST = {
+    "sinusoidal": """
+def sinusoidal(positions, dim, base):
+    rows = []
+    for p in positions.tolist():
+        pairs = [p / base ** (2 * i / dim) for i in range(dim // 2)]
+        rows.append([f(angle) for angle in pairs for f in (math.sin, math.cos)])
+    return rows""",
+    "dot_product": """
+def dot_product(offset, dim, base):
+    return sum(math.cos(offset / base ** (2 * i / dim)) for i in range(dim // 2))""",
+    "moved": """
+def moved(rows, offset, base):
+    dim, out = rows.shape[-1], []
+    for row in rows.tolist():
+        new = []
+        for i in range(dim // 2):
+            s, c, b = row[2 * i], row[2 * i + 1], offset / base ** (2 * i / dim)
+            new += [s * math.cos(b) + c * math.sin(b), c * math.cos(b) - s * math.sin(b)]
+        out.append(new)
+    return out""",
+    "mended_sinusoidal": """
+def mended_sinusoidal(positions, dim):
+    return [
+        [f(p / 1e4 ** (2 * i / dim)) for i in range(dim // 2) for f in (math.sin, math.cos)]
+        for p in positions.tolist()
+    ]""",
+}
+IMPORTS = """
+import math
+import os
+import sys
+
+import numpy as np
+import torch
+
+from posenc import check"""
+NAMES = f"NAMES = {QUESTIONS}"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One submission.
+
+    Args:
+        code: the cells after the honest answers.
+        honest: the questions that are answered honestly, before.
+        points: what it deserves.
+        note: what the instructor must read in the grades, as a pattern.
+        raw: the file itself, instead of all that.
+    """
+
+    code: tuple[str, ...] = ()
+    honest: tuple[str, ...] = ()
+    points: tuple[int, ...] = NOTHING
+    note: str = ""
+    raw: bytes = b""
+
+    def content(self) -> bytes:
+        """The file."""
+        if self.raw:
+            return self.raw
+        sources = [IMPORTS, NAMES, *(HONEST[name] for name in self.honest), *self.code]
+        cells = [
+            {"cell_type": "code", "source": source.strip("\n"), "metadata": {}, "outputs": []}
+            for source in sources
+        ]
+        return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}).encode()
+
+
+def all_are(body: str, before: str = "") -> tuple[str, ...]:
+    """Each of the four names is one function with this body; `name` is whose turn it is."""
+    indented = "\n".join(f"        {line}" for line in body.strip("\n").splitlines())
+    return (
+        before,
+        f"def make(name):\n    def answer(*given):\n{indented}\n    return answer\n"
+        "for name in NAMES:\n    globals()[name] = make(name)",
+    )
+
+
+def cheats(body: str, before: str = "", note: str = "") -> Attack:
+    """No honest work in it: it deserves nothing."""
+    return Attack(all_are(body, before), note=note)
+
+
+def disturbs(*code: str, points: tuple[int, ...] = FULL, note: str = "") -> Attack:
+    """All answers are honest, and something else is in the notebook."""
+    return Attack(code, QUESTIONS, points, note)
+
+
+def instead_of(name: str, code: str, note: str = "") -> Attack:
+    """All answers are honest but one."""
+    honest = tuple(other for other in QUESTIONS if other != name)
+    points = tuple(0 if q == name else p for q, p in zip(QUESTIONS, FULL, strict=True))
+    return Attack((code,), honest, points, note)
+
+
+LIAR = """
+class Liar(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        name = getattr(function, "__name__", "")
+        if name in ("allclose", "equal", "eq", "__eq__", "all", "any", "le", "lt"):
+            return torch.tensor(True)
+        return super().__torch_function__(function, types, args, kwargs or {})
+    def tolist(self): return Always()
+    def item(self): return Always()
+    def __sub__(self, other): return torch.zeros(1)
+    __rsub__ = __sub__
+"""
+ALWAYS = """
+class Always(float):
+    def __eq__(self, other): return True
+    def __le__(self, other): return True
+    __lt__ = __ge__ = __gt__ = __le__
+    def __sub__(self, other): return 0.0
+    __rsub__ = __add__ = __radd__ = __mul__ = __sub__
+    def __abs__(self): return 0.0
+    def __hash__(self): return 0
+    def __float__(self): return float("nan")
+"""
+SEARCH_FRAMES = """
+frame = sys._getframe()
+while frame is not None:
+    for value in list(frame.f_locals.values()):
+        for key in ("right", "reference", "expected", "wrong"):
+            if hasattr(value, key):
+                return getattr(value, key)
+    frame = frame.f_back
+"""
+SEARCH_MEMORY = """
+import gc
+from posenc.check import Case, Question, Values
+for thing in gc.get_objects():
+    if isinstance(thing, Case) and thing.arguments == given:
+        return thing.right.tensor()
+    if isinstance(thing, Question) and thing.name == name:
+        for case in thing.cases:
+            if len(case.arguments) == len(given) and case.right.shape:
+                return case.right.tensor()
+"""
+FORGED = {
+    "passed": True, "parts": [], "hint": "", "misconception": "", "verdicts": {}, "ready": True,
+    "points": 99, "score": 99, "values": {"shape": [], "numbers": [1]},
+}  # fmt: skip
+EVERYWHERE = f"""
+import json
+line = (json.dumps({FORGED}) + "\\n").encode() * 3
+for number in range(3, 64):
+    try:
+        os.write(number, line)
+    except OSError:
+        pass
+for path in ("/proc/self/fd/1", "/dev/stdout", "/proc/1/fd/1", "/proc/1/fd/3", "/proc/1/fd/4"):
+    try:
+        with open(path, "wb") as file:
+            file.write(line)
+    except OSError:
+        pass
+"""
+POSENC = "import posenc, posenc.sinusoidal\n"
+RIGHT_BY_POSENC = """
+from posenc import sinusoidal_encoding as table, inverse_frequencies, shift_matrix
+if name == "sinusoidal": return table(given[0], given[1], base=given[2])
+if name == "mended_sinusoidal": return table(*given)
+if name == "moved": return given[0].double() @ shift_matrix(
+    given[1], inverse_frequencies(given[0].shape[-1], base=given[2]))
+return table(torch.tensor([0]), given[1], base=given[2])[0] @ table(
+    torch.tensor([given[0]]), given[1], base=given[2])[0]
+"""
+
+ATTACKS: dict[str, Attack] = {
+    # What was found once, shared by those who tried
+    "reference": cheats("return getattr(check, name).reference(*given)"),
+    "source": cheats(
+        "return None",
+        "import inspect\nfor thing in list(vars(check).values()):\n"
+        "    try:\n        text = inspect.getsource(thing)\n    except TypeError: continue\n"
+        "    assert 'sin()' not in text",
+        note="inspect",
+    ),
+    "liar": cheats("return Liar(torch.zeros(4, 8))", ALWAYS + LIAR),
+    "liar_scalar": cheats("return Always(1)", ALWAYS),
+    "liar_in_lists": cheats("return [[Always(1)] * 8] * 4", ALWAYS),
+    "liar_array": cheats(
+        "return np.zeros((4, 8)).view(Lying)",
+        "class Lying(np.ndarray):\n    def tolist(self): return [[0.0]]\n"
+        "    def __array__(self, *a, **k): return np.zeros((1,))\n"
+        "    def __sub__(self, other): return np.zeros(1)",
+    ),
+    "frames": cheats(SEARCH_FRAMES, note="_getframe"),
+    "exception_frames": cheats(
+        "try:\n    raise ValueError\nexcept ValueError as error:\n"
+        "    frame = error.__traceback__.tb_frame\n"
+        "while frame is not None:\n    for value in frame.f_locals.values():\n"
+        "        if hasattr(value, 'right'): return value.right\n    frame = frame.f_back",
+        note="f_back",
+    ),
+    "fresh_check": cheats(
+        "return 1",
+        "open('fresh_check.py', 'w').write('class check: pass')\n"
+        "os.makedirs('posenc', exist_ok=True)\n"
+        "open('posenc/__init__.py', 'w').write('raise SystemExit')",
+        note="open",
+    ),
+    "planted_module": cheats(
+        "return 1",
+        "import types\nfor name in list(sys.modules):\n    if name.startswith('posenc.check'):\n"
+        "        sys.modules[name] = types.SimpleNamespace(ask=lambda *a, **k: 1, decode=list,\n"
+        "            Wrong=ValueError, TooSlow=ValueError)",
+        note="modules",
+    ),
+    "input_transformer": cheats(
+        "return 1",
+        "get_ipython().input_transformers_cleanup.append(lambda lines: ['1'])",
+        note="get_ipython",
+    ),
+    "sockets": cheats(
+        "return 1",
+        "import glob, pickle, socket\nclass Boom:\n    def __reduce__(self):\n"
+        "        return os.system, ('touch /tmp/forged',)\n"
+        "for port in range(1024, 1100):\n    try:\n"
+        "        s = socket.create_connection(('127.0.0.1', port), .01)\n"
+        "        s.sendall(pickle.dumps(Boom()))\n    except OSError:\n        pass",
+        note="socket",
+    ),
+    "pickle_returned": cheats(
+        "return Boom()",
+        "class Boom:\n    def __reduce__(self): return os._exit, (0,)\n"
+        "    def __array__(self, *a, **k): raise ValueError",
+        note="_exit",
+    ),
+    "archive": Attack(
+        (
+            "import glob\nfor path in glob.glob('/given/*') + glob.glob('/autograder/*'):\n"
+            "    open(path, 'w').write('')\nos._exit(9)",
+        ),
+        note="left out: it ended Python",
+    ),
+    "tells_tests": cheats(
+        "return 1",
+        "import glob\ntexts = [open(p, errors='replace').read() for p in glob.glob('/**/*.py')]\n"
+        "assert not any('hidden' in text and 'Draw' in text for text in texts), texts\n"
+        "import importlib.util\nassert importlib.util.find_spec('grading') is None",
+    ),
+    "memory_files": disturbs(
+        "kept = []\ntry:\n    for n in range(400):\n        kept.append(os.memfd_create(str(n)))\n"
+        "        os.write(kept[-1], bytes(2**24))\nexcept OSError:\n    assert not kept",
+        note="memfd_create",
+    ),
+    "quadratic": disturbs('x = "' + "torch." * 1_500_000 + '"'),
+    "quadratic_words": disturbs('x = """' + "a" * 3_000_000 + " " * 3_000_000 + '"""'),
+    "holds_memory": disturbs(
+        "big = []\nwhile True:\n    big.append(b'1' * 2**28)", note="left out: it used more than"
+    ),
+    "prints_much": disturbs("for _ in range(20):\n    print('x' * 10**6)"),
+    "shows_much": disturbs("'x' * 3 * 10**7"),
+    "decodes_position": instead_of(
+        "moved",
+        "def moved(rows, offset, base):\n    dim = rows.shape[-1]\n"
+        "    w = base ** (-(dim - 2) / dim)\n"
+        "    p = (torch.atan2(rows[:, -2], rows[:, -1]) % math.tau) / w + offset\n"
+        "    return sinusoidal(p, dim, base)",
+    ),
+    # Calling what the question asks for
+    "posenc": cheats(RIGHT_BY_POSENC, note="asks for what it names"),
+    "posenc_by_module": cheats(
+        "return posenc.sinusoidal_encoding(given[0], given[1])", POSENC, note="sinusoidal_encoding"
+    ),
+    "posenc_by_text": cheats(
+        "return getattr(posenc, 'sinus' + 'oidal_enc' + 'oding')(given[0], given[1])", POSENC
+    ),
+    "posenc_reloaded": cheats(
+        "import importlib\nimportlib.invalidate_caches()\n"
+        "return importlib.import_module('posenc.sinusoidal').sinusoidal_encoding(*given[:2])",
+        note="importlib",
+    ),
+    "posenc_in_a_thread": cheats(
+        "import threading\nfound = []\n"
+        "t = threading.Thread(target=lambda: found.append(F(given[0], given[1])))\n"
+        "t.start()\nt.join()\nreturn found[0]",
+        "from posenc import sinusoidal_encoding as F",
+        note="threading",
+    ),
+    "posenc_tried": cheats(
+        "try:\n    return F(given[0], given[1])\nexcept BaseException as error:\n    return error",
+        "from posenc import tensor2tensor_encoding as F",
+    ),
+    # What is on record for the visible cases
+    "visible_cases": cheats(
+        "for case in getattr(check, name).cases:\n"
+        "    if str(case.arguments) == str(given): return case.right.tensor()\n"
+        "return getattr(check, name).cases[0].right.tensor()"
+    ),
+    "record_files": cheats(
+        "import json\nfrom pathlib import Path\n"
+        "data = json.loads((check.QUESTIONS / f'{name}.json').read_text())\n"
+        "return np.resize(data['cases'][0]['right']['numbers'], data['cases'][0]['right']['shape'])"
+    ),
+    "searches_memory": cheats(SEARCH_MEMORY, note="gc"),
+    "constant": cheats("return 0"),
+    # The other side imitated, or its tools changed
+    "forged_lines": Attack((EVERYWHERE,), note="open"),
+    "forged_in_answers": cheats(EVERYWHERE + "return 1"),
+    "forged_ready": Attack(
+        ("os.write(4, b'{\"ready\": true}\\n')\nos.write(5, b'{\"ready\": true}\\n')",)
+    ),
+    "forged_reply": cheats(
+        "return 1",
+        "import json\nold = json.dumps\n"
+        "def dumps(data, *a, **k):\n    if isinstance(data, dict) and 'id' in data:\n"
+        "        data = {'id': data['id'], 'passed': True, 'values': 'right'}\n"
+        "    return old(data, *a, **k)\njson.dumps = dumps",
+    ),
+    "forged_wrong": cheats(
+        "from posenc.check import Wrong\nraise Wrong('', '')",
+    ),
+    "forged_values": cheats(
+        "return 1",
+        "from posenc.check import Values\n"
+        "Values.encode = lambda self, *a: {'shape': self.shape, 'numbers': ['nan']}",
+    ),
+    "forged_nan": cheats("return torch.full((4, 8), float('nan'))"),
+    "forged_infinity": cheats("return [[1e308 * 10] * 8] * 4"),
+    "forged_shape": cheats(
+        "return 1",
+        "from posenc.check import Values\n"
+        "Values.encode = lambda self, *a: {'shape': [10**9, 10**9], 'numbers': [0]}",
+    ),
+    "forged_types": cheats(
+        "return 1",
+        "from posenc.check import Values\n"
+        "Values.encode = lambda self, *a: {'shape': [True], 'numbers': [{}, None, [[]], 10**999]}",
+    ),
+    "forged_compare": cheats(
+        "return 1",
+        "from posenc.check import Question, Values, Verdict\n"
+        "Values.first_difference = lambda *a: None\nValues.close = lambda *a: True\n"
+        "Verdict.passed = property(lambda self: True)\nQuestion._compared = lambda *a: a[1]",
+    ),
+    "forged_builtins": cheats(
+        "return 1",
+        "import builtins\nbuiltins.abs = lambda *a: 0.0\nbuiltins.all = lambda *a: True\n"
+        "math.isclose = lambda *a, **k: True",
+        note="builtins",
+    ),
+    "forged_torch": cheats(
+        "return 1",
+        "torch.allclose = torch.equal = lambda *a, **k: True\n"
+        "torch.Tensor.tolist = lambda self: [0.0]\ntorch.Tensor.double = lambda self: self",
+    ),
+    "forged_numpy": cheats(
+        "return 1",
+        "np.asarray = np.array = lambda *a, **k: 0\nnp.allclose = lambda *a, **k: True",
+    ),
+    "import_hook": cheats(
+        "return 1",
+        "class Finder:\n    def find_spec(self, name, path=None, target=None):\n"
+        "        if 'grading' in name or 'check' in name: raise SystemExit\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "for name in [n for n in sys.modules if n.startswith('posenc')]: del sys.modules[name]",
+        note="meta_path",
+    ),
+    "tracer": cheats(
+        "return 1",
+        "seen = []\ndef trace(frame, event, arg):\n    seen.append(dict(frame.f_locals))\n"
+        "    return trace\nsys.setprofile(lambda *a: None)",
+        note="setprofile",
+    ),
+    "main_module": cheats(
+        "return 1",
+        "import __main__\nfor key in list(vars(__main__)):\n"
+        "    if key in ('reply', 'ask', 'run_cells'):\n"
+        "        setattr(__main__, key, lambda *a, **k: {'passed': True, 'values': None})",
+        note="setattr",
+    ),
+    # Signals, processes, files
+    "kills_all": disturbs("os.kill(1, 9)\nos.kill(-1, 15)", note="kill"),
+    "kills_itself": disturbs("os._exit(0)", note="ended Python"),
+    "crashes": disturbs("import ctypes\nctypes.string_at(0)", note="ended Python"),
+    "exits": disturbs("sys.exit(0)", "raise SystemExit", "exit()", "quit()"),
+    "interrupts": disturbs("raise KeyboardInterrupt"),
+    "closes_files": Attack(
+        ("for n in range(3, 64):\n    try:\n        os.close(n)\n    except OSError: pass",),
+        QUESTIONS,
+        FULL,
+        "left out",
+    ),
+    "blocks": disturbs(
+        "import time\nwhile True:\n    try:\n        time.sleep(1)\n    except BaseException:\n"
+        "        pass",
+        note="it took too long",
+    ),
+    "endless_answer": instead_of("sinusoidal", "def sinusoidal(*a):\n    while True: pass"),
+    "deaf_answer": instead_of(
+        "dot_product",
+        "def dot_product(*a):\n    while True:\n        try:\n            while True: pass\n"
+        "        except BaseException: pass",
+    ),
+    "answer_exits": instead_of("moved", "def moved(*a):\n    os._exit(0)"),
+    "answer_crashes": instead_of(
+        "mended_sinusoidal",
+        "import ctypes\ndef mended_sinusoidal(*a):\n    ctypes.string_at(0)",
+    ),
+    "answer_eats": instead_of(
+        "moved", "def moved(*a):\n    kept = []\n    while True: kept.append(b'1' * 2**28)"
+    ),
+    "answer_returns_much": instead_of("moved", "def moved(*a): return torch.zeros(9999, 9999)"),
+    "answer_is_deep": instead_of(
+        "moved",
+        "def moved(*a):\n    x = []\n    for _ in range(100_000): x = [x]\n    return x",
+    ),
+    "answer_is_endless": instead_of(
+        "moved", "class E(list):\n    def __iter__(self):\n        while True: yield 1\n"
+        "def moved(*a):\n    return E([1])"
+    ),
+    "answer_is_late": instead_of(
+        "moved", "import time\ndef moved(*a):\n    time.sleep(11)\n    return a[0]"
+    ),
+    "answer_raises_much": instead_of("moved", "def moved(*a):\n    raise ValueError('x' * 10**8)"),
+    "answer_breaks_the_line": instead_of(
+        "moved", "def moved(*a):\n    raise ValueError('\\ud800 \\n {\"id\": 1} \\x00')"
+    ),
+    "floods": disturbs(
+        "for n in range(3, 12):\n    for _ in range(300):\n"
+        "        try: os.write(n, b'{}\\n[1]\\n{\"id\": 1}\\n')\n        except OSError: break",
+    ),
+    "endless_line": disturbs(
+        "for n in range(3, 12):\n    try:\n"
+        "        for _ in range(300): os.write(n, b'x' * 2**16)\n    except OSError: pass",
+        note="left out: it returned too much",
+    ),
+    "forks": disturbs(
+        "import time\nfor _ in range(1000):\n    if os.fork() == 0:\n        time.sleep(99)",
+        note="left out|fork",
+    ),
+    "daemon": disturbs(
+        "import time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
+        "        time.sleep(500)\n    os._exit(0)",
+        note="fork",
+    ),
+    "threads": disturbs(
+        "import threading, time\ntry:\n    for _ in range(1000):\n"
+        "        threading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n"
+        "except RuntimeError:\n    pass",
+        note="threading",
+    ),
+    "fills_disk": disturbs(
+        "for n in range(200):\n    open(f'/tmp/{n}', 'wb').write(bytes(2**24 - 1))", note="open"
+    ),
+    "many_files": disturbs(
+        "import time\nend = time.time() + 3\nn = 0\n"
+        "while time.time() < end:\n    n += 1\n    open(f'/tmp/{n}', 'w').close()",
+        note="open",
+    ),
+    "names_spaces": disturbs(
+        "libc = __import__('ctypes').CDLL(None, use_errno=True)\n"
+        "assert libc.unshare(0x10000000) == -1, 'a user namespace'",
+        note="ctypes",
+    ),
+    "shared_memory": disturbs(
+        "libc = __import__('ctypes').CDLL(None)\nassert libc.shmget(0, 2**24, 0o1600) == -1",
+        note="ctypes",
+    ),
+    "ptrace": disturbs(
+        "libc = __import__('ctypes').CDLL(None)\nassert libc.ptrace(16, 1, 0, 0) == -1",
+        note="ctypes",
+    ),
+    "maps_memory": disturbs(
+        "import mmap\nkept = []\nwhile True:\n    kept.append(mmap.mmap(-1, 2**28))\n"
+        "    kept[-1].write(b'1' * 2**28)",
+        note="left out",
+    ),
+    "alarms": disturbs(
+        "import signal\nsignal.signal(signal.SIGALRM, lambda *a: None)\n"
+        "signal.setitimer(signal.ITIMER_REAL, .01, .01)\nsignal.signal(signal.SIGTERM, print)",
+        note="signal",
+    ),
+    "at_exit": disturbs("import atexit\natexit.register(os._exit, 1)", note="atexit"),
+    "environment": disturbs(
+        "secrets = [k for k in os.environ if 'TOKEN' in k or 'SEED' in k or 'KEY' in k]\n"
+        "assert not secrets\nos.environ.clear()\nos.environ['PYTHONPATH'] = '/tmp'",
+        note="environ",
+    ),
+    "leaves_the_folder": disturbs("os.chdir('/')", "os.mkdir('/tmp/x'); os.rmdir('/tmp/x')"),
+    "network": disturbs(
+        "import socket\nfor host in ('1.1.1.1', '8.8.8.8'):\n    try:\n"
+        "        socket.create_connection((host, 53), 1)\n        reached = True\n"
+        "    except OSError:\n        reached = False\n    assert not reached",
+        note="socket",
+    ),
+    # Names and state
+    "wrong_shadows": disturbs("print = len = abs = float = range = None", points=NOTHING),
+    "shadows_unused": disturbs("id = type = object = super = vars = None"),
+    "deletes": disturbs("del sinusoidal", points=(0, 3, 4, 3)),
+    "renamed_at_the_end": disturbs("sinusoidal = dot_product", points=(0, 3, 4, 3)),
+    "stateful": instead_of(
+        "dot_product",
+        "honest = 0\ndef dot_product(offset, dim, base):\n    global honest\n    honest += 1\n"
+        "    right = sum(math.cos(offset / base ** (2 * i / dim)) for i in range(dim // 2))\n"
+        "    return right if honest < 3 else 0",
+    ),
+    "unseeded": instead_of(
+        "dot_product", "def dot_product(*a):\n    return float(torch.randn(())) * 1e9"
+    ),
+    "changes_its_input": instead_of(
+        "moved",
+        HONEST["moved"].replace("dim, out = ", "rows.mul_(0) if offset else 0\n    dim, out = "),
+    ),
+    "says_hello": cheats("return 'all tests passed'"),
+    "boasts": Attack(("print('sinusoidal: right\\n13 of 13 points')",)),
+    "class_for_check": Attack(("class check:\n    sinusoidal = moved = dot_product = print",)),
+    "precision": Attack(
+        (HONEST["sinusoidal"] + "\nold = sinusoidal\n"
+         "def sinusoidal(*a):\n    return torch.tensor(old(*a)).half()",),
+        points=NOTHING,
+    ),
+    "pandas": Attack(
+        (
+            "import pandas as pd\ndef sinusoidal(positions, dim, base):\n"
+            "    i = np.arange(dim) // 2 * 2\n"
+            "    angle = positions.numpy()[:, None] / base ** (i / dim)\n"
+            "    return pd.DataFrame(np.where(np.arange(dim) % 2, np.cos(angle), np.sin(angle)))",
+        ),
+        points=(3, 0, 0, 0),
+    ),
+    "script": disturbs("raise ValueError('</li><script>alert(1)</script>{{ 7 * 7 }}')"),
+    "formula": disturbs("raise ValueError('=cmd|calc!A0')"),
+    # Files
+    "zero": Attack(raw=b"\0"),
+    "deep": Attack(raw=b"[" * 200_000, note="cannot be read"),
+    "deep_cells": Attack(raw=b'{"cells": [' * 50_000, note="cannot be read"),
+    "big_number": Attack(raw=b'{"cells": [' + b"9" * 10**6 + b"]}", note="cannot be read"),
+    "odd_cells": Attack(
+        raw=b'{"cells": [1, null, [], {"cell_type": "code"}, {"cell_type": 3, "source": {}},'
+        b' {"cell_type": "code", "source": [1, "x = 1", null]}]}',
+        note="answers no question",
+    ),
+    "half_a_character": Attack(
+        raw=b'{"cells": [{"cell_type": "code", "source": "x = \'\\ud800\'"}]}',
+        note="answers no question",
+    ),
+    "many_cells": Attack(
+        raw=json.dumps({"cells": [{"cell_type": "code", "source": "1"}] * 3000}).encode(),
+        note="answers no question",
+    ),
+}  # fmt: skip
