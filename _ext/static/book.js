@@ -46,3 +46,13 @@ document.addEventListener("click", (event) => {
   untouched = null;
   link.focus();
 });
+
+// Code that is wider than its place is scrolled by keyboard too. The theme sees to what is in view
+// when the page is loaded; this, to what a fold or a cover has kept out of it.
+function reachable() {
+  for (const code of document.querySelectorAll("article pre")) {
+    if (code.scrollWidth > code.clientWidth) code.tabIndex = 0;
+  }
+}
+document.addEventListener("toggle", reachable, true);
+window.addEventListener("resize", reachable);
