@@ -770,13 +770,11 @@ def test_a_report_fits_a_screen_or_is_csv_or_of_one_task(tmp_path, capsys):
     assert main([*report, "--csv"]) == 0
     found = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert len(found) == 10 * 5 + 2 + 1
-    last = [(line["method"], line["knobs"], line["length"], line["score"]) for line in found[-3:]]
-    assert last == [
-        ("t5", "(distance=0.25, gain=100)", "4", "0.75"),
-        ("t5", "(distance=0.25, gain=100)", "8", ""),
-        ("rope", "", "8", "0.5"),
-    ]
-    assert found[-2]["refused"] == "too far"
+    rows = [(line["method"], line["knobs"], line["length"], line["score"]) for line in found]
+    assert rows.count(("t5", "(distance=0.25, gain=100)", "4", "0.75")) == 1
+    assert rows.count(("t5", "(distance=0.25, gain=100)", "8", "")) == 1
+    assert rows.count(("rope", "", "8", "0.5")) == 1
+    assert [line["refused"] for line in found if not line["score"]] == ["too far"]
 
 
 def test_a_seed_that_is_there_twice_is_refused():

@@ -3,6 +3,7 @@
 import csv
 import io
 import statistics
+import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -183,7 +184,7 @@ def table(
         parts.append(_markdown(lines) if style == "markdown" else _text(lines))
         missing = [name for name in METHODS if all(r.run.method != name for r in some)]
         if missing:
-            parts.append(f"\nNot run: {', '.join(missing)}.")
+            parts.append("\n" + textwrap.fill(f"Not run: {', '.join(missing)}.", width=79))
         parts.append("")
     parts.append("@ is the learning rate. A cell is the mean over seeds; ± is half the range from")
     parts.append("the worst seed to the best, no confidence interval.")
