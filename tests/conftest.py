@@ -3,7 +3,9 @@
 import jaxtyping
 import pytest
 import torch
+from browser import launch
 from hypothesis import settings
+from playwright.sync_api import sync_playwright
 
 jaxtyping.install_import_hook(
     "posenc", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
@@ -19,3 +21,12 @@ def annotations_off():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One Chromium for all tests of a process: two would not start beside each other."""
+    with sync_playwright() as playwright:
+        program = launch(playwright)
+        yield program
+        program.close()

@@ -15,10 +15,9 @@ from contextlib import contextmanager
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from browser import launch
 from bs4 import BeautifulSoup
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from posenc import inverse_frequencies, sinusoidal_encoding
 from posenc.lab.tables import Row
@@ -101,14 +100,6 @@ INK = {"light": ("#323232", "#ffffff"), "dark": ("#ced6dd", "#14181e")}
 @functools.cache
 def figure(name):
     return FIGURES[name]()
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with sync_playwright() as playwright:
-        program = launch(playwright)
-        yield program
-        program.close()
 
 
 @pytest.fixture

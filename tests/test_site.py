@@ -16,10 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import SITE, lacking, launch, pages, served, visit
+from browser import SITE, lacking, pages, served, visit
 from bs4 import BeautifulSoup, Tag
 from PIL import Image
-from playwright.sync_api import Locator, Page, sync_playwright
+from playwright.sync_api import Locator, Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 PAGES = pages(SITE)
@@ -40,14 +40,6 @@ def site():
 def home(site):
     with served(site) as address:
         yield address
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with sync_playwright() as playwright:
-        program = launch(playwright)
-        yield program
-        program.close()
 
 
 @pytest.fixture(scope="class")
