@@ -1,4 +1,8 @@
-"""Every test runs type-checked, on one thread, on the same examples each time."""
+"""Every test runs type-checked, on one thread, on examples that the code alone decides.
+
+Hypothesis draws some from numbers that stand in the modules loaded so far: two runs of the same
+files agree, and a change anywhere may bring new ones.
+"""
 
 import jaxtyping
 import pytest
