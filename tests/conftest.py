@@ -7,9 +7,7 @@ files agree, and a change anywhere may bring new ones.
 import jaxtyping
 import pytest
 import torch
-from browser import launch
 from hypothesis import settings
-from playwright.sync_api import sync_playwright
 
 jaxtyping.install_import_hook(
     "posenc", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
@@ -30,6 +28,9 @@ def annotations_off():
 @pytest.fixture(scope="session")
 def browser():
     """One Chromium for all tests of a process: two would not start beside each other."""
+    from browser import launch  # here, for the package's own tests need neither
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         program = launch(playwright)
         yield program

@@ -52,7 +52,11 @@ def wheel(sdist):
 
 def test_the_source_distribution_holds_its_tests_and_texts(sdist):
     tests = {path.name for path in (sdist / "tests").iterdir()}
-    assert {"conftest.py", "helpers.py", "spec.py", "test_rotary.py", "test_refusals.py"} <= tests
+    modules = {f"test_{path.stem}.py" for path in (ROOT / "posenc").glob("*.py")}
+    modules |= {path.name for path in (ROOT / "tests").glob("test_verify_*.py")}
+    asked = modules & {path.name for path in (ROOT / "tests").iterdir()}
+    assert {"test_axial.py", "test_rotary.py", "test_verify_models.py"} <= asked
+    assert {"conftest.py", "helpers.py", "spec.py", "test_refusals.py"} | asked <= tests
     assert not {"test_site.py", "test_grading.py"} & tests
     assert all((sdist / name).read_bytes() == (ROOT / name).read_bytes() for name in TEXTS)
 
