@@ -70,7 +70,49 @@ def test_what_is_best_at_1x_and_at_2x_is_chosen_and_each_rate_is_tried_with_it()
         "at 2x": (0.008, far_best),
         "defaults": (0.004, {}),
     }
-    assert len(records) == 4 + 8 + 3 + 3
+    wider = 2  # beyond base 10 and beyond share 1/2, and neither is better
+    assert len(records) == 4 + 8 + 3 + 3 + wider
+
+
+def test_a_search_that_ends_at_the_edge_of_a_knob_goes_on_beyond_it_but_not_out_of_bounds():
+    def tried_knobs(method, **best):
+        def loss(run):
+            knobs = run.knobs or dict.fromkeys(best, 1.0)
+            off = sum(abs(math.log(knobs[name] / value)) for name, value in best.items())
+            return 1 + off + abs(run.rate - 0.008), 1 + off
+
+        runs = [record.run for record in finish(method, loss)]
+        assert len({run.key for run in runs}) == len(runs)
+        at = chosen(TEXT, method, [tried(run, *loss(run)) for run in runs], "at 1x").knobs
+        return at, [sorted({run.knobs[name] for run in runs if run.knobs}) for name in best]
+
+    at, (steep,) = tried_knobs("alibi", steep=1e-9)
+    assert steep == [2.0**n for n in range(-6, 4)]  # two beyond 1/16
+    assert at == {"steep": 2.0**-6}
+    at, (steep,) = tried_knobs("alibi", steep=16.0)
+    assert (steep[-2:], at) == ([8.0, 16.0], {"steep": 16.0}) or steep[-1] == 32.0
+    at, (steep,) = tried_knobs("alibi", steep=0.5)
+    assert (steep, at) == ([2.0**n for n in range(-4, 4)], {"steep": 0.5})
+    at, (base, share) = tried_knobs("rope", base=0.01, share=9.0)
+    assert share == [0.5, 1.0]
+    assert base == pytest.approx([10 / 9, 10 / 3, 10, 30, 100, 1000])
+    at, (base, share) = tried_knobs("rope", base=30.0, share=0.001)
+    assert (share, at["share"]) == ([0.125, 0.25, 0.5, 1.0], 0.125)
+    at, (gain, distance) = tried_knobs("t5", gain=30.0, distance=0.01)
+    assert (gain, distance) == ([3.0, 10.0, 30.0, 100.0], [0.5, 1.0])
+
+
+def test_no_setting_of_a_search_is_out_of_bounds():
+    for method in COMPARED:
+        for name, (low, high) in METHODS[method].bounds.items():
+            values = METHODS[method].knobs[name]
+            assert low <= min(values) < max(values) <= high
+
+
+def test_a_choice_that_nobody_tests_costs_no_trials():
+    runs = trials(EXPERIMENTS["copy"], "alibi", [])
+    assert [run.rate for run in runs if not run.knobs] == [0.008]
+    assert len(runs) == 8 + 1
 
 
 @pytest.mark.parametrize(("best", "tried_rates"), [(1, 6), (0.0001, 6), (0.016, 5), (0.008, 4)])
@@ -106,9 +148,12 @@ def test_tests_have_seeds_of_weights_and_of_data_that_no_trial_has():
     assert [(run.seed, run.data_seed, run.part) for run in runs] == [
         (seed, 1000 + seed, "test") for seed in range(10)
     ]
-    narrow = study.tests(EXPERIMENTS["text, half as wide"], "alibi", records, "at 1x")
+    assert len(study.tests(TEXT, "alibi", records, "defaults")) == 5
+    assert study.tests(EXPERIMENTS["text, half as wide"], "alibi", records, "at 1x") == []
+    narrow = study.tests(EXPERIMENTS["text, half as wide"], "alibi", records, "at 2x")
     assert [run.size["dim"] for run in narrow] == [32] * 5
-    assert (narrow[0].rate, narrow[0].knobs) == (runs[0].rate, runs[0].knobs)
+    far = chosen(TEXT, "alibi", records, "at 2x")
+    assert (narrow[0].rate, narrow[0].knobs) == (far.rate, far.knobs)
 
 
 def test_the_study_ends_and_asks_for_nothing_twice():

@@ -1,5 +1,6 @@
 """The positional methods of the laboratory: what each changes in the transformer, and no more."""
 
+import math
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -28,7 +29,8 @@ class Method(nn.Module):
 
     `knobs` names the settings that a fair comparison must choose for this method, with the values
     that `posenc.lab.study` tries; each is a keyword argument. (Defaults are those of the first
-    design: the paper's, but for T5's gain.)
+    design: the paper's, but for T5's gain.) `bounds` says between which values a knob makes sense,
+    where it is not all from 0 on: the study may go on beyond the values of `knobs`.
 
     Args:
         config: the model that the method is for.
@@ -43,6 +45,7 @@ class Method(nn.Module):
     """
 
     knobs: ClassVar[dict[str, tuple[float, ...]]] = {}
+    bounds: ClassVar[dict[str, tuple[float, float]]] = {}
 
     def __init__(self, config: Config):
         super().__init__()
@@ -90,6 +93,7 @@ class Sinusoidal(Method):
     """
 
     knobs: ClassVar = {"base": (30.0, 100.0, 1000.0, 10_000.0), "scale": (0.3, 1.0)}
+    bounds: ClassVar = {"base": (1.01, math.inf)}
 
     def __init__(self, config: Config, *, base: float = 10_000.0, scale: float = 1.0):
         super().__init__(config)
@@ -131,6 +135,7 @@ class Shaw(Method):
     """
 
     knobs: ClassVar = {"clip": (1 / 16, 1 / 8, 1 / 4, 1 / 2), "std": (0.02, 0.2)}
+    bounds: ClassVar = {"clip": (1 / 32, 1.0)}  # from one row a side to one for each distance
 
     def __init__(self, config: Config, *, clip: float = 0.25, std: float = 0.02):
         super().__init__(config)
@@ -143,7 +148,7 @@ class Shaw(Method):
 
     def attend(self, layer, q, k, v, positions, mask):
         """Attend with the layer's own tables."""
-        return self.layers[layer](q, k, v, positions, positions, mask=mask)[0]
+        return self.layers[layer].outputs(q, k, v, positions, positions, causal=mask is not None)
 
 
 class TransformerXL(Method):
@@ -156,6 +161,7 @@ class TransformerXL(Method):
     """
 
     knobs: ClassVar = {"base": (30.0, 100.0, 1000.0, 10_000.0), "std": (0.02, 0.1)}
+    bounds: ClassVar = {"base": (1.01, math.inf)}
 
     def __init__(self, config: Config, *, base: float = 10_000.0, std: float = 0.05):
         super().__init__(config)
@@ -166,7 +172,7 @@ class TransformerXL(Method):
 
     def attend(self, layer, q, k, v, positions, mask):
         """Attend with the layer's own u, v and W_R."""
-        return self.layers[layer](q, k, v, positions, positions, mask=mask)[0]
+        return self.layers[layer].outputs(q, k, v, positions, positions, causal=mask is not None)
 
 
 class T5(Method):
@@ -183,6 +189,7 @@ class T5(Method):
     """
 
     knobs: ClassVar = {"gain": (3.0, 10.0, 30.0, 100.0), "distance": (0.5, 1.0)}
+    bounds: ClassVar = {"distance": (0.5, 1.0)}  # less is 16 tokens; beyond, buckets never train
 
     def __init__(self, config: Config, *, gain: float = 30.0, distance: float = 0.5):
         super().__init__(config)
@@ -218,6 +225,7 @@ class Rope(Method):
     """
 
     knobs: ClassVar = {"base": (10.0, 30.0, 100.0, 1000.0), "share": (0.5, 1.0)}
+    bounds: ClassVar = {"base": (1.01, math.inf), "share": (0.0, 1.0)}
 
     def __init__(self, config: Config, *, base: float = 10_000.0, share: float = 1.0):
         super().__init__(config)

@@ -8,6 +8,7 @@ new seeds and scored on test. `python -m posenc.lab study --results FOLDER` does
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ COMPARED = ("none", "sinusoidal", "learned", "shaw", "transformer-xl", "t5", "ro
 CHOICES = ("at 1x", "at 2x", "defaults")
 RATES = (0.002, 0.004, 0.008, 0.016)
 _MIDDLE = 0.008  # the rate at which settings other than the rate are compared
-_WIDER = 2  # how often a search at the edge of the rates may go on beyond it
+_WIDER = 2  # how often a search at the edge of its values may go on beyond it
 _TUNING_SEED = 9000  # no test uses it
 _SMALL = {"dim": 64, "num_heads": 4, "num_layers": 2}
 
@@ -34,7 +35,7 @@ class Experiment:
         steps: optimiser steps.
         drawn: whether each batch has a length of its own.
         size: of the model.
-        seeds: how many tests.
+        seeds: of CHOICES, those that are tested -> with how many seeds.
         tuned_as: the experiment whose chosen settings this one uses, if it has none of its own.
     """
 
@@ -43,23 +44,23 @@ class Experiment:
     steps: int = 300
     drawn: bool = False
     size: Mapping[str, int] = field(default_factory=lambda: _SMALL)
-    seeds: int = 10
+    seeds: Mapping[str, int] = field(default_factory=lambda: {"at 2x": 5})
     tuned_as: str | None = None
 
 
 EXPERIMENTS = {
-    "text": Experiment("text"),
-    "copy": Experiment("copy", steps=800, drawn=True),
-    "text, half as wide": Experiment("text", size={**_SMALL, "dim": 32}, seeds=5, tuned_as="text"),
-    "text, twice as long": Experiment("text", train_length=64, seeds=5, tuned_as="text"),
+    "text": Experiment("text", seeds={"at 1x": 10, "at 2x": 10, "defaults": 5}),
+    "text, half as wide": Experiment("text", size={**_SMALL, "dim": 32}, tuned_as="text"),
+    "copy": Experiment("copy", steps=800, drawn=True, seeds={"at 1x": 5, "at 2x": 5}),
     "copy, one length": Experiment("copy", steps=800, tuned_as="copy"),
-    "recall": Experiment("recall", steps=800, drawn=True, seeds=5),
-    "passkey": Experiment("passkey", steps=800, drawn=True, seeds=5, tuned_as="recall"),
-    "induction": Experiment("induction", steps=800, drawn=True, seeds=5, tuned_as="recall"),
-    "last": Experiment("last", steps=800, drawn=True, seeds=5, tuned_as="recall"),
-    "addition": Experiment("addition", steps=1500, drawn=True, seeds=5, tuned_as="copy"),
+    "passkey": Experiment("passkey", steps=800, drawn=True, tuned_as="copy"),
+    "text, twice as long": Experiment("text", train_length=64, tuned_as="text"),
+    "recall": Experiment("recall", steps=1500, drawn=True, tuned_as="copy"),
+    "induction": Experiment("induction", steps=800, drawn=True, tuned_as="copy"),
+    "last": Experiment("last", steps=800, drawn=True, tuned_as="copy"),
+    "addition": Experiment("addition", steps=1500, drawn=True, tuned_as="copy"),
     "addition, hints": Experiment(
-        "addition-hints", train_length=62, steps=1500, drawn=True, seeds=5, tuned_as="copy"
+        "addition-hints", train_length=62, steps=1500, drawn=True, tuned_as="copy"
     ),
 }
 
@@ -67,10 +68,11 @@ EXPERIMENTS = {
 def trials(experiment: Experiment, method: str, records: Sequence[Record]) -> list[Run]:
     """The tuning of one method, as far as it can be known from the records.
 
-    The rule, for every method: (a) four rates with the defaults; (b) every setting of its knobs
-    at one rate, eight of them for each method that has knobs; (c) four rates with the best
-    knobs, for each of the two lengths that are chosen by. Where the best of these rates is the
-    first or the last, the next one beyond is tried as well, up to twice.
+    The rule, for every method: (a) four rates with the defaults, if these are tested; (b) every
+    setting of its knobs at one rate, eight of them for each method that has knobs; (c) four rates
+    with the best knobs of that rate, for each of the two lengths that are chosen by. Where the
+    best value of a rate or of a knob is the first or the last, the next one beyond is tried as
+    well, up to twice, unless it is beyond the method's own `bounds`.
 
     Args:
         experiment: what is tuned for.
@@ -89,13 +91,17 @@ def trials(experiment: Experiment, method: str, records: Sequence[Record]) -> li
     settings = [
         dict(zip(knobs, values, strict=True)) for values in itertools.product(*knobs.values())
     ]
-    runs = _rates(experiment, method, {}, scores)
-    runs += [_trial(experiment, method, _MIDDLE, setting) for setting in settings if setting]
-    runs = list({run.key: run for run in runs}.values())
+    runs = [_trial(experiment, method, _MIDDLE, setting) for setting in settings]
+    if all(run.key in scores for run in runs):
+        wider = [_knobs(experiment, method, runs, scores, multiple) for multiple in (1, 2)]
+        runs += itertools.chain(*wider)
+    runs.append(_trial(experiment, method, _MIDDLE, {}))
     if all(run.key in scores for run in runs):
         bests = [(multiple, _best(runs, scores, multiple)) for multiple in (1, 2)]
         for multiple, best in bests:
             runs += _rates(experiment, method, best.knobs, scores, multiple)
+    if "defaults" in experiment.seeds:
+        runs += _rates(experiment, method, {}, scores)
     return list({run.key: run for run in runs}.values())
 
 
@@ -132,7 +138,7 @@ def tests(experiment: Experiment, method: str, records: Sequence[Record], choice
     best = chosen(experiment, method, records, choice)
     return [
         _run(experiment, method, best.rate, best.knobs, seed=seed, data_seed=1000 + seed)
-        for seed in range(experiment.seeds)
+        for seed in range(experiment.seeds.get(choice, 0))
     ]
 
 
@@ -161,10 +167,12 @@ def _wanted(experiment: Experiment, records: Sequence[Record]) -> Iterator[Run]:
     yield from wanted
     if all(run.key in done for run in wanted):
         by_method = [
-            tests(experiment, method, records, choice) for choice in CHOICES for method in COMPARED
+            tests(experiment, method, records, choice)
+            for choice in experiment.seeds
+            for method in COMPARED
         ]
-        for one_seed in zip(*by_method, strict=True):
-            yield from {run.key: run for run in one_seed}.values()
+        for one_seed in itertools.zip_longest(*by_method):
+            yield from {run.key: run for run in one_seed if run}.values()
 
 
 def _run(experiment: Experiment, method: str, rate: float, knobs: dict, **settings) -> Run:
@@ -183,6 +191,35 @@ def _run(experiment: Experiment, method: str, rate: float, knobs: dict, **settin
 
 def _trial(experiment: Experiment, method: str, rate: float, knobs: dict) -> Run:
     return _run(experiment, method, rate, knobs, seed=_TUNING_SEED, part="validation")
+
+
+def _knobs(experiment, method, runs, scores, multiple) -> list[Run]:
+    """Settings beyond those tried, while a value of the best one is the first or the last."""
+    runs = list(runs)
+    for _ in range(_WIDER):
+        best = _best(runs, scores, multiple)
+        more = [
+            _trial(experiment, method, _MIDDLE, {**best.knobs, name: value})
+            for name in best.knobs
+            if (value := _beyond(method, name, best, runs)) is not None
+        ]
+        runs += more
+        if not all(run.key in scores for run in more):
+            break
+    return runs
+
+
+def _beyond(method: str, name: str, best: Run, runs: Sequence[Run]) -> float | None:
+    """The next value of a knob in the row of those tried, or None if it needs no next one."""
+    values = sorted({run.knobs[name] for run in runs})
+    low, high = METHODS[method].bounds.get(name, (0.0, math.inf))
+    if best.knobs[name] == values[0]:
+        value = values[0] * values[0] / values[1]
+    elif best.knobs[name] == values[-1]:
+        value = values[-1] * values[-1] / values[-2]
+    else:
+        return None
+    return value if low <= value <= high else None
 
 
 def _rates(experiment, method, knobs, scores, multiple=1) -> list[Run]:
