@@ -47,12 +47,12 @@ document.addEventListener("click", (event) => {
   link.focus();
 });
 
-// Code that is wider than its place is scrolled by keyboard too. The theme sees to what is in view
-// when the page is loaded; this, to what a fold or a cover has kept out of it.
+// Code and formulas that are wider than their place are scrolled by keyboard too.
 function reachable() {
-  for (const code of document.querySelectorAll("article pre")) {
-    if (code.scrollWidth > code.clientWidth) code.tabIndex = 0;
+  for (const wide of document.querySelectorAll("article :is(pre, .formula)")) {
+    if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
   }
 }
+window.addEventListener("load", reachable);
 document.addEventListener("toggle", reachable, true);
 window.addEventListener("resize", reachable);
