@@ -5,6 +5,7 @@
     python -m posenc.lab sweep --results mine --methods rope mine:Kerple    a class in mine.py
     python -m posenc.lab sweep --results mine --scheduler tcp://host:8786
     python -m posenc.lab study --results mine             the book's own study: hours
+    python -m posenc.lab stretch --results mine           chapter 8's: RoPE, stretched, ten minutes
     python -m posenc.lab report                           what comes with the package
     python -m posenc.lab report --results mine --task text --csv
 
@@ -18,7 +19,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from posenc.lab import outside, records, study
+from posenc.lab import outside, records, stretch, study
 from posenc.lab.methods import METHODS
 from posenc.lab.sweep import grid, sweep
 from posenc.lab.tables import STYLES, table
@@ -63,6 +64,8 @@ def main(arguments: list[str]) -> int:
         one.add_argument("--results", type=_own, required=True, metavar="FOLDER")
         one.add_argument("--jobs", type=_positive, help="processes; one a core by default")
         one.add_argument("--scheduler", help="address of a Dask scheduler")
+    stretcher = parsers.add_parser("stretch", help="do what is missing of chapter 8's stretchings")
+    stretcher.add_argument("--results", type=_own, required=True, metavar="FOLDER")
     reporter = parsers.add_parser("report", help="what is on record, as tables")
     reporter.add_argument("--results", type=Path, default=records.SHIPPED, metavar="FOLDER")
     reporter.add_argument("--task", nargs="+", choices=TASKS)
@@ -73,9 +76,8 @@ def main(arguments: list[str]) -> int:
     warnings.showwarning = lambda message, *_, **__: print(message, file=sys.stderr)
     try:
         command = shlex.join(["python", "-m", "posenc.lab", *arguments])
-        return {"sweep": _sweep, "study": _study, "report": _report}[options.action](
-            options, command
-        )
+        actions = {"sweep": _sweep, "study": _study, "stretch": _stretch, "report": _report}
+        return actions[options.action](options, command)
     except (OSError, ValueError, TypeError) as error:
         print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
@@ -121,6 +123,14 @@ def _study(options: argparse.Namespace, command: str) -> int:
         shared = {"jobs": options.jobs, "scheduler": options.scheduler}
         count += sweep(todo, path, command=command, **shared)
     print(f"{count} runs were executed; {path} holds all of {', '.join(names)}")
+    return 0
+
+
+def _stretch(options: argparse.Namespace, command: str) -> int:
+    path = options.results / "stretch.jsonl"
+    count = stretch.stretch(path, command=command)
+    total = len(stretch.runs(stretch.SEEDS))
+    print(f"{count} of {total} runs were executed, the others were on record in {path}")
     return 0
 
 

@@ -54,7 +54,7 @@ def execute(run: Run, *, command: str = "", method: bytes = b"", parent: int = 0
     task = named("task", run.task, TASKS)
     if not method:
         method = outside.packed(run.method)
-    with _one_thread():
+    with one_thread():
         model = train(
             outside.unpacked(run.method, method),
             task,
@@ -69,6 +69,19 @@ def execute(run: Run, *, command: str = "", method: bytes = b"", parent: int = 0
         )
         lengths = [run.train_length * multiple for multiple in MULTIPLES[run.part]]
         results = evaluate(model, task, lengths, sequences=SEQUENCES[run.part], part=run.part)
+    return record_of(run, results, command=command, start=start)
+
+
+def record_of(run: Run, results: dict, *, command: str, start: float) -> Record:
+    """Pack what `evaluate` says of a run, with where it comes from.
+
+    Args:
+        run: what was run.
+        results: of `evaluate`.
+        command: what the reader could type to do it again.
+        start: `time.perf_counter` when it began.
+    """
+    task = TASKS[run.task]
     score = results[run.train_length][task.measure]
     for result in results.values():
         if isinstance(result, dict):
@@ -254,7 +267,8 @@ def _alone(path: Path):
 
 
 @contextlib.contextmanager
-def _one_thread():
+def one_thread():
+    """Compute on one thread, without tiny numbers, and put both back after."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # tiny attention weights would make the tests crawl

@@ -66,6 +66,7 @@ def train(
     size: Mapping[str, int] | None = None,
     knobs: Mapping[str, float] | None = None,
     drawn: bool = False,
+    start: Transformer | None = None,
     progress: bool = False,
 ) -> Transformer:
     """Train one model.
@@ -84,6 +85,7 @@ def train(
         size: dim, num_heads and num_layers, where they should not be `Config`'s.
         knobs: the method's own settings, by name.
         drawn: whether each batch has a length of its own, any from the task's shortest on.
+        start: a model of equal size whose weights to go on from; it is left as it is.
         progress: whether to show a bar.
 
     Returns:
@@ -109,6 +111,8 @@ def train(
     config = Config(task.vocabulary, task.causal, train_length, **(size or {}))
     method = functools.partial(named("method", method, METHODS), **(knobs or {}))
     model = Transformer(config, method, seed=seed).to(device)
+    if start is not None:
+        model.load_state_dict(start.state_dict())
     run = _runner(model, device)
     optimiser = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
     data = torch.Generator().manual_seed(data_seed)

@@ -1,0 +1,103 @@
+"""RoPE stretched in the laboratory: the frequencies are posenc.scaling's, the rest stays."""
+
+import pytest
+import torch
+
+from posenc import angles, inverse_frequencies, phasors, rotate, scaling
+from posenc.lab import Config, Recipe, Transformer, records, stretch, train
+from posenc.lab.__main__ import main
+from posenc.lab.methods import METHODS
+
+LINES = inverse_frequencies(32, base=100.0)
+WANTED = {
+    "unscaled": lambda n: (LINES, 1.0),
+    "linear": lambda n: scaling.linear_scaling(LINES, factor=4),
+    "ntk": lambda n: scaling.ntk_scaling(LINES, factor=4),
+    "dynamic ntk": lambda n: scaling.ntk_scaling(LINES, factor=max(n / 64, 1)),
+    "by parts": lambda n: scaling.parts_scaling(LINES, factor=4, trained_length=64, slow=1, fast=4),
+    "yarn": lambda n: (WANTED["by parts"](n)[0], scaling.yarn_gain(4)),
+}
+
+
+@pytest.mark.parametrize("name", stretch.STRETCHES)
+@pytest.mark.parametrize("length", [48, 200])
+def test_a_stretching_turns_by_the_frequencies_of_scaling(name, length):
+    method = stretch.STRETCHES[name](Config(97, True, 64, **stretch.SIZE))
+    x = torch.randn(1, 2, length, 32)
+    inv_freq, gain = WANTED[name](length)
+    points = phasors(angles(torch.arange(length), inv_freq), gain=gain)
+    assert torch.equal(method.turn(x, torch.arange(length)), rotate(x, points, pairing="half"))
+
+
+def test_unscaled_is_the_laboratorys_rope():
+    config, x, positions = (
+        Config(97, True, 64, **stretch.SIZE),
+        torch.randn(2, 2, 9, 32),
+        torch.arange(9),
+    )
+    other = METHODS["rope"](config, base=100.0)
+    assert torch.allclose(stretch.Unscaled(config).turn(x, positions), other.turn(x, positions))
+
+
+def test_training_goes_on_from_given_weights_and_leaves_them():
+    options = {"train_length": 8, "size": stretch.SIZE, "recipe": Recipe(steps=1, batch=2)}
+    first = train(stretch.Unscaled, "text", **options)
+    before = {name: value.clone() for name, value in first.state_dict().items()}
+    still = Recipe(steps=1, batch=2, rate=1e-9)
+    same = train(stretch.Linear, "text", seed=5, start=first, **options | {"recipe": still})
+    on = train(stretch.Linear, "text", seed=5, start=first, **options)
+    for name, value in before.items():
+        assert torch.equal(first.state_dict()[name], value)
+        assert torch.allclose(same.state_dict()[name], value, atol=1e-6)
+    assert any(not torch.allclose(on.state_dict()[n], v, atol=1e-4) for n, v in before.items())
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """The study in miniature."""
+    monkeypatch.setattr(stretch, "RECIPE", Recipe(steps=2, batch=2))
+    monkeypatch.setattr(stretch, "FURTHER", Recipe(steps=3, batch=2))
+    monkeypatch.setattr(stretch, "SEQUENCES", 2)
+    monkeypatch.setattr(stretch, "SEEDS", (0, 1))
+
+
+def test_the_study_goes_on_where_it_stopped(small, tmp_path, monkeypatch, capsys):
+    path, append = tmp_path / "stretch.jsonl", records.append
+
+    def stop_after_13(path, record):
+        append(path, record)
+        if len(path.read_bytes().splitlines()) == 13:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(records, "append", stop_after_13)
+        assert main(["stretch", "--results", str(tmp_path)]) == 130
+    kept = path.read_bytes()
+    assert main(["stretch", "--results", str(tmp_path)]) == 0
+    assert "9 of 22 runs" in capsys.readouterr().out
+    assert path.read_bytes().startswith(kept)
+    found, problems = records.read(path)
+    assert not problems
+    assert [record.run for record in found] == stretch.runs((0, 1))
+    whole = tmp_path / "whole.jsonl"
+    assert stretch.stretch(whole) == 22
+    again, _ = records.read(whole)
+    assert [record.results for record in again] == [record.results for record in found]
+    assert main(["stretch", "--results", str(tmp_path)]) == 0
+    assert "0 of 22 runs" in capsys.readouterr().out
+
+
+def test_a_spoilt_file_is_refused(small, tmp_path):
+    path = tmp_path / "stretch.jsonl"
+    path.write_text("{}\n")
+    with pytest.raises(ValueError, match=r"every line must be a record, got .*line 1"):
+        stretch.stretch(path)
+
+
+def test_stretching_changes_no_weight():
+    model = Transformer(Config(97, True, 64, **stretch.SIZE), stretch.Unscaled, seed=0)
+    run = next(run for run in stretch.runs([0]) if run.method.endswith("Linear"))
+    other = stretch._stretched(model, run)
+    assert isinstance(other.method, stretch.Linear)
+    for name, value in model.state_dict().items():
+        assert torch.equal(other.state_dict()[name], value)
