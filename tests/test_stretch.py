@@ -29,6 +29,14 @@ def test_a_stretching_turns_by_the_frequencies_of_scaling(name, length):
     assert torch.equal(method.turn(x, torch.arange(length)), rotate(x, points, pairing="half"))
 
 
+@pytest.mark.parametrize("cut", [0, 5, 16])
+def test_a_cut_divides_the_pairs_from_one_on(cut):
+    config = Config(97, True, 64, **stretch.SIZE)
+    inv_freq, gain = stretch.Cut(config, cut=cut, factor=4.0).scaled(99)
+    assert gain == 1
+    assert (LINES / inv_freq).tolist() == [1.0] * cut + [4.0] * (16 - cut)
+
+
 def test_unscaled_is_the_laboratorys_rope():
     config, x, positions = (
         Config(97, True, 64, **stretch.SIZE),
@@ -56,6 +64,7 @@ def test_training_goes_on_from_given_weights_and_leaves_them():
 def small(monkeypatch):
     """The study in miniature."""
     monkeypatch.setattr(stretch, "RECIPE", Recipe(steps=2, batch=2))
+    monkeypatch.setattr(stretch, "PAIRS", 2)
     monkeypatch.setattr(stretch, "FURTHER", Recipe(steps=3, batch=2))
     monkeypatch.setattr(stretch, "SEQUENCES", 2)
     monkeypatch.setattr(stretch, "SEEDS", (0, 1))
@@ -74,17 +83,17 @@ def test_the_study_goes_on_where_it_stopped(small, tmp_path, monkeypatch, capsys
         assert main(["stretch", "--results", str(tmp_path)]) == 130
     kept = path.read_bytes()
     assert main(["stretch", "--results", str(tmp_path)]) == 0
-    assert "9 of 22 runs" in capsys.readouterr().out
+    assert "15 of 28 runs" in capsys.readouterr().out
     assert path.read_bytes().startswith(kept)
     found, problems = records.read(path)
     assert not problems
     assert [record.run for record in found] == stretch.runs((0, 1))
     whole = tmp_path / "whole.jsonl"
-    assert stretch.stretch(whole) == 22
+    assert stretch.stretch(whole) == 28
     again, _ = records.read(whole)
     assert [record.results for record in again] == [record.results for record in found]
     assert main(["stretch", "--results", str(tmp_path)]) == 0
-    assert "0 of 22 runs" in capsys.readouterr().out
+    assert "0 of 28 runs" in capsys.readouterr().out
 
 
 def test_a_spoilt_file_is_refused(small, tmp_path):

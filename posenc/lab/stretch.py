@@ -5,10 +5,12 @@ trained model can be given any of them. `python -m posenc.lab stretch --results 
 model a seed, stretches it in every way, and tests each before and after `FURTHER`.
 """
 
+import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
 from torch import Tensor
 from tqdm import tqdm
 
@@ -33,11 +35,12 @@ from posenc.scaling import (
 TASK = TASKS["text"]
 TRAINED = 64  # tokens; with base 100 and 32 channels a head, 7 of 16 pairs turn less than once
 LENGTHS = (64, 128, 256, 512)
-SEEDS = tuple(range(6))
+SEEDS = tuple(range(5))
 SIZE = {"dim": 64, "num_heads": 2, "num_layers": 2}
+PAIRS = SIZE["dim"] // SIZE["num_heads"] // 2  # of a head
 RECIPE = Recipe(steps=400, batch=32, rate=8e-3)
 FURTHER = Recipe(steps=40, batch=8, rate=1e-3)  # on texts of 256 tokens: a tenth of the tokens
-SEQUENCES = 256  # of the tests
+SEQUENCES = 128  # of the tests
 RESULTS = records.SHIPPED / "stretch"
 
 
@@ -111,6 +114,25 @@ class Yarn(Unscaled):
         return yarn_scaling(self.inv_freq, factor=self.factor, **options)
 
 
+class Cut(Unscaled):
+    """The pairs from one on are divided, those before are left alone; no ramp.
+
+    Args:
+        config: the model that the method is for.
+        cut: index of the first pair that is divided.
+        **options: as in `Unscaled`.
+    """
+
+    def __init__(self, config: Config, *, cut: float, **options):
+        super().__init__(config, **options)
+        self.cut = cut
+
+    def scaled(self, length):
+        """Divide all frequencies from the cut on."""
+        kept = torch.arange(len(self.inv_freq)) < self.cut
+        return torch.where(kept, self.inv_freq, self.inv_freq / self.factor), 1.0
+
+
 STRETCHES: dict[str, type[Unscaled]] = {
     "unscaled": Unscaled,
     "linear": Linear,
@@ -124,16 +146,23 @@ STRETCHES: dict[str, type[Unscaled]] = {
 def runs(seeds: Sequence[int]) -> list[Run]:
     """All runs: each stretching as it is, and all but dynamic NTK with `FURTHER` training.
 
-    Dynamic NTK is meant for models that nobody trains further.
+    Dynamic NTK is meant for models that nobody trains further. Then `Cut` at every pair.
 
     Example:
         >>> len(runs([0]))
-        11
+        28
     """
-    source = outside.source_of(_name("unscaled"))
+    source = outside.source_of(_name(Unscaled))
+    wanted = [
+        (method, {"further": float(further)})
+        for further in (0, FURTHER.steps)
+        for method in STRETCHES.values()
+        if not (method is DynamicNtk and further)
+    ]
+    wanted += [(Cut, {"further": 0.0, "cut": float(cut)}) for cut in range(PAIRS + 1)]
     return [
         Run(
-            _name(name),
+            _name(method),
             "text",
             TRAINED,
             seed,
@@ -142,13 +171,11 @@ def runs(seeds: Sequence[int]) -> list[Run]:
             rate=RECIPE.rate,
             size=SIZE,
             data_seed=1000 + seed,
-            knobs={"further": float(further)},
+            knobs=knobs,
             source=source,
         )
         for seed in seeds
-        for further in (0, FURTHER.steps)
-        for name in STRETCHES
-        if not (name == "dynamic ntk" and further)
+        for method, knobs in wanted
     ]
 
 
@@ -178,33 +205,57 @@ def stretch(path: Path, *, command: str = "") -> int:
             if run.seed not in trained:
                 trained = {run.seed: _trained(run)}
             model = _stretched(trained[run.seed], run)
-            results = evaluate(model, TASK, LENGTHS, sequences=SEQUENCES)
+            lengths = LENGTHS[::2] if "cut" in run.knobs else LENGTHS
+            results = evaluate(model, TASK, lengths, sequences=SEQUENCES)
             records.append(path, record_of(run, results, command=command, start=start))
     return len(todo)
 
 
-def recorded() -> dict[tuple[str, bool], list[Record]]:
-    """What comes with the package: (name of STRETCHES, trained further or not) -> its seeds.
+def recorded() -> list[Record]:
+    """What comes with the package.
 
     Raises:
         ValueError: if a line of it is no record.
 
     Example:
-        >>> all(len(found) == len(SEEDS) for found in recorded().values())
+        >>> {record.run.train_length for record in recorded()} <= {TRAINED}
         True
     """
     found, problems = records.read(RESULTS)
     if problems:
         raise ValueError(f"every shipped line must be a record, got {problems[0]}")
-    groups = {(name, further): [] for further in (False, True) for name in STRETCHES}
-    names = {_name(name): name for name in STRETCHES}
-    for record in found:
-        groups[names[record.run.method], record.run.knobs["further"] > 0].append(record)
-    return {key: group for key, group in groups.items() if group}
+    return found
 
 
-def _name(stretch: str) -> str:
-    return f"{__name__}:{STRETCHES[stretch].__name__}"
+def by_stretch(found: Sequence[Record], *, further: bool) -> dict[str, list[Record]]:
+    """The records of each name of STRETCHES, of models trained further or of those that were not.
+
+    Example:
+        >>> list(by_stretch([], further=False))
+        ['unscaled', 'linear', 'ntk', 'dynamic ntk', 'by parts', 'yarn']
+    """
+    chosen = [record for record in found if (record.run.knobs["further"] > 0) == further]
+    return {
+        name: [record for record in chosen if record.run.method == _name(method)]
+        for name, method in STRETCHES.items()
+    }
+
+
+def by_cut(found: Sequence[Record]) -> dict[int, list[Record]]:
+    """The records of each `Cut`, by the first pair that was divided.
+
+    Example:
+        >>> len(by_cut([])) == PAIRS + 1
+        True
+    """
+    return {
+        cut: [record for record in found if record.run.knobs.get("cut") == cut]
+        for cut in range(PAIRS + 1)
+    }
+
+
+def _name(method: type[Unscaled]) -> str:
+    return f"{__name__}:{method.__name__}"
 
 
 def _trained(run: Run) -> Transformer:
@@ -219,6 +270,7 @@ def _stretched(model: Transformer, run: Run) -> Transformer:
         options = {"train_length": LENGTHS[2], "recipe": FURTHER, "size": run.size}
         seed = run.data_seed + 1000  # texts that the first training did not draw
         return train(method, TASK, seed=run.seed, data_seed=seed, start=model, **options)
-    other = Transformer(model.config, method, seed=run.seed)
+    knobs = {name: value for name, value in run.knobs.items() if name != "further"}
+    other = Transformer(model.config, functools.partial(method, **knobs), seed=run.seed)
     other.load_state_dict(model.state_dict())
     return other.eval()
