@@ -25,6 +25,7 @@ from posenc.lab import (
     Task,
     Transformer,
     corpus,
+    counted_losses,
     evaluate,
     peak_memory,
     train,
@@ -568,6 +569,29 @@ def test_the_1024_windows_of_a_test_score_each_character_once():
         text = tasks_module._numbers()[part]
         ends = torch.linspace(tasks_module.LONGEST, len(text), 1024, dtype=torch.float64).long()
         assert ends.diff().min() >= tasks_module.TAIL
+
+
+def test_a_reader_who_counts_is_scored_by_hand():
+    one, two = counted_losses("abracadabra", "xxabr", [4, 5], 2)[1:]
+    (zero, *_) = counted_losses("abracadabra", "xxabr", [4, 5], 0)[0]
+    share_b = (2 + 5 / 97) / (11 + 5)  # "b" is 2 of 11 characters, of 5 kinds
+    assert zero == pytest.approx(-math.log((2 + 5 * (1 / 97)) / 16))
+    after_a = (2 + 3 * share_b) / (4 + 3)  # after "a": b twice, c and d
+    assert one[0] == pytest.approx(-math.log(after_a))
+    assert two[0] == one[0]  # "xa" never occurred
+    share_r = (2 + 5 / 97) / 16
+    after_b = (2 + 1 * share_r) / (2 + 1)
+    assert two[1] == pytest.approx(-math.log((2 + 1 * after_b) / (2 + 1)))
+    for ends in ([2], [6]):
+        with pytest.raises(ValueError, match="ends must be from 3 to 5"):
+            counted_losses("abracadabra", "xxabr", ends, 2)
+
+
+def test_what_a_reader_who_counts_says_sums_to_one():
+    every = [*corpus.PRINTABLE, "é"]  # one for all that are not printable
+    for back in range(4):
+        nats = [counted_losses("abracadabra", f"xxab{c}", [5], 3)[back][0] for c in every]
+        assert sum(math.exp(-x) for x in nats) == pytest.approx(1)
 
 
 def test_chance_and_goal_are_counts_scored_on_the_very_characters_of_the_test(parts):

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from posenc.lab import METHODS, TASKS, difference, differences, study
+from posenc.lab import METHODS, TASKS, difference, differences, order, study
 from posenc.lab.paired import student
 from posenc.lab.records import Record, pack, unpack
 from posenc.lab.study import CHOICES, COMPARED, EXPERIMENTS, RATES, chosen, missing, trials
@@ -21,7 +21,9 @@ def tried(run, score, twice=None):
     parts = {"loss": 1.0, "accuracy": 0.5, "by_block": []}
     results = {
         length: {**parts, "tail_loss": score, "accuracy": -score},
-        2 * length: "too far" if twice is None else {**parts, "tail_loss": twice},
+        2 * length: "too far"
+        if twice is None
+        else {**parts, "tail_loss": twice, "accuracy": -twice},
     }
     return Record(run, results, 3.0, 2.0, score, True, {"commit": "none"})
 
@@ -136,8 +138,8 @@ def test_a_missing_trial_chooses_nothing():
 
 def test_more_right_answers_are_better():
     copy = EXPERIMENTS["copy"]
-    records = finish("none", lambda run: (-run.rate, 0.0), copy)  # accuracy is minus the loss
-    best = chosen(copy, "none", records, "at 1x")
+    records = finish("none", lambda run: (0.0, -run.rate), copy)  # accuracy is minus the loss
+    best = chosen(copy, "none", records, "at 2x")
     assert best.rate == max(record.run.rate for record in records)
     assert best.drawn
 
@@ -168,6 +170,39 @@ def test_the_study_ends_and_asks_for_nothing_twice():
     seeds = {run.seed for run in (record.run for record in records) if run.part == "test"}
     assert seeds == set(range(10))
     assert {name for name in EXPERIMENTS if EXPERIMENTS[name].task not in TASKS} == set()
+
+
+def test_tests_are_found_by_method_and_none_is_left_out():
+    records = []
+    while todo := missing(records, ["text, half as wide"]):
+        for run in todo:
+            records.append(tried(run, 1 + abs(run.rate - 0.008), 1.0))
+    found = study.tested("text, half as wide", "at 2x", records)
+    assert list(found) == list(COMPARED)
+    for method, some in found.items():
+        assert [record.run.seed for record in some] == list(range(5))
+        assert {record.run.method for record in some} == {method}
+        assert all(record.run.size["dim"] == 32 for record in some)
+    with pytest.raises(ValueError, match=r"all tests of text, half as wide, 1 are missing"):
+        study.tested("text, half as wide", "at 2x", records[:-1])
+    with pytest.raises(ValueError, match=r"choice must be one of \['at 2x'\], got 'at 1x'"):
+        study.tested("text, half as wide", "at 1x", records)
+
+
+def test_a_choice_at_the_edge_is_named_and_one_at_a_bound_is_not():
+    def edges(method, choice, **best):
+        def loss(run):
+            off = sum(abs(math.log(run.knobs.get(n, 1e6) / v)) for n, v in best.items())
+            return 1 + off + abs(math.log(run.rate / 0.008)), 1 + abs(math.log(run.rate))
+
+        return study.at_edge("text", method, choice, finish(method, loss))
+
+    assert edges("alibi", "at 1x", steep=1e-9) == ["steep"]
+    assert edges("alibi", "at 1x", steep=0.5) == []
+    assert edges("rope", "at 1x", base=30.0, share=1.0) == []  # no more than all pairs can turn
+    assert edges("rope", "at 1x", base=30.0, share=0.01) == ["share"]
+    assert edges("rope", "at 1x", base=1e9, share=1.0) == ["base"]
+    assert edges("alibi", "at 2x", steep=0.5)[0] == "rate"
 
 
 # --- scores of sequences ---
@@ -245,6 +280,19 @@ def test_all_pairs_are_corrected_for_their_number_and_the_unable_left_out():
     assert list(found) == [("none", "rope"), ("none", "t5"), ("rope", "t5")]
     assert found["none", "t5"] == difference(methods["none"], methods["t5"], 32, pairs=3)
     assert differences(methods, 64) == {}
+
+
+def test_the_order_is_that_of_the_means_and_ties_are_told():
+    rng = np.random.default_rng(5)
+    shifts = {"none": 0.0, "rope": 0.5, "t5": 0.5001, "alibi": 1.0}
+    methods = {name: sampled(name, drawn(rng, 0.01, shift=shift)) for name, shift in shifts.items()}
+    text = order(methods, 32)
+    assert text in ("alibi > t5 ≈ rope > none", "alibi > rope ≈ t5 > none")
+    losses = {
+        name: [replace(record, run=replace(record.run, task="text")) for record in some]
+        for name, some in methods.items()
+    }
+    assert order(losses, 32) in ("none > t5 ≈ rope > alibi", "none > rope ≈ t5 > alibi")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from posenc._extras import need
 need("lab", "tqdm", "joblib", "filelock")
 
 from posenc.lab.config import Config
+from posenc.lab.counted import counted_losses
 from posenc.lab.methods import METHODS, Method
 from posenc.lab.model import Transformer
-from posenc.lab.paired import Difference, difference, differences
+from posenc.lab.paired import Difference, difference, differences, order
 from posenc.lab.provenance import device_times, peak_memory, provenance
 from posenc.lab.records import Record, Run, read, recorded
 from posenc.lab.tables import Row, by_position, rows, table
@@ -32,10 +33,12 @@ __all__ = [
     "Task",
     "Transformer",
     "by_position",
+    "counted_losses",
     "device_times",
     "difference",
     "differences",
     "evaluate",
+    "order",
     "peak_memory",
     "provenance",
     "read",

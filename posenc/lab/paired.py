@@ -7,7 +7,7 @@ weights. So differences are taken sequence by sequence and seed by seed, and bot
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -118,6 +118,28 @@ def differences(
         pair: difference(*(able[name] for name in pair), length, pairs=len(pairs), level=level)
         for pair in pairs
     }
+
+
+def order(methods: dict[str, Sequence[Record]], length: int, *, level: float = 0.95) -> str:
+    """Put methods in the order of their means, and say which neighbours are apart.
+
+    Args:
+        methods, length, level: as in `differences`.
+
+    Returns:
+        The names, the best first. ">" stands between two neighbours of which the first is better,
+        "≈" between two that tie. (With ties, methods that are no neighbours may be apart or not.)
+    """
+    found = differences(methods, length, level=level)
+    names = list(dict.fromkeys(name for pair in found for name in pair))
+    means = {name: np.nanmean([record.each(length) for record in methods[name]]) for name in names}
+    lower = TASKS[methods[names[0]][0].run.task].measure == "tail_loss"
+    names.sort(key=lambda name: means[name], reverse=not lower)
+    text = names[0]
+    for pair in pairwise(names):
+        one = found.get(pair) or found[pair[::-1]]
+        text += f" {'≈' if one.verdict == 'tie' else '>'} {pair[1]}"
+    return text
 
 
 def student(share: float, degrees: int) -> float:

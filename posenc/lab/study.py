@@ -18,6 +18,7 @@ from posenc.lab.tasks import TASKS
 
 COMPARED = ("none", "sinusoidal", "learned", "shaw", "transformer-xl", "t5", "rope", "alibi")
 CHOICES = ("at 1x", "at 2x", "defaults")
+MULTIPLES = {"at 1x": 1, "at 2x": 2}  # of the training length, at which a choice is made
 RATES = (0.002, 0.004, 0.008, 0.016)
 _MIDDLE = 0.008  # the rate at which settings other than the rate are compared
 _WIDER = 2  # how often a search at the edge of its values may go on beyond it
@@ -51,7 +52,7 @@ class Experiment:
 EXPERIMENTS = {
     "text": Experiment("text", seeds={"at 1x": 10, "at 2x": 10, "defaults": 5}),
     "text, half as wide": Experiment("text", size={**_SMALL, "dim": 32}, tuned_as="text"),
-    "copy": Experiment("copy", steps=800, drawn=True, seeds={"at 1x": 5, "at 2x": 5}),
+    "copy": Experiment("copy", steps=800, drawn=True),
     "copy, one length": Experiment("copy", steps=800, tuned_as="copy"),
     "passkey": Experiment("passkey", steps=800, drawn=True, tuned_as="copy"),
     "text, twice as long": Experiment("text", train_length=64, tuned_as="text"),
@@ -70,9 +71,9 @@ def trials(experiment: Experiment, method: str, records: Sequence[Record]) -> li
 
     The rule, for every method: (a) four rates with the defaults, if these are tested; (b) every
     setting of its knobs at one rate, eight of them for each method that has knobs; (c) four rates
-    with the best knobs of that rate, for each of the two lengths that are chosen by. Where the
-    best value of a rate or of a knob is the first or the last, the next one beyond is tried as
-    well, up to twice, unless it is beyond the method's own `bounds`.
+    with the best knobs of that rate, for each length that is chosen by. Where the best value of a
+    rate or of a knob is the first or the last, the next one beyond is tried as well, up to twice,
+    unless it is beyond the method's own `bounds`.
 
     Args:
         experiment: what is tuned for.
@@ -91,13 +92,14 @@ def trials(experiment: Experiment, method: str, records: Sequence[Record]) -> li
     settings = [
         dict(zip(knobs, values, strict=True)) for values in itertools.product(*knobs.values())
     ]
+    multiples = [MULTIPLES[choice] for choice in experiment.seeds if choice in MULTIPLES]
     runs = [_trial(experiment, method, _MIDDLE, setting) for setting in settings]
     if all(run.key in scores for run in runs):
-        wider = [_knobs(experiment, method, runs, scores, multiple) for multiple in (1, 2)]
+        wider = [_knobs(experiment, method, runs, scores, multiple) for multiple in multiples]
         runs += itertools.chain(*wider)
     runs.append(_trial(experiment, method, _MIDDLE, {}))
     if all(run.key in scores for run in runs):
-        bests = [(multiple, _best(runs, scores, multiple)) for multiple in (1, 2)]
+        bests = [(multiple, _best(runs, scores, multiple)) for multiple in multiples]
         for multiple, best in bests:
             runs += _rates(experiment, method, best.knobs, scores, multiple)
     if "defaults" in experiment.seeds:
@@ -126,7 +128,7 @@ def chosen(experiment: Experiment, method: str, records: Sequence[Record], choic
         raise ValueError(f"records must hold all trials of {method}, {len(missing)} are missing")
     if choice == "defaults":
         runs = [run for run in runs if not run.knobs]
-    return _best(runs, scores, 2 if choice == "at 2x" else 1)
+    return _best(runs, scores, MULTIPLES.get(choice, 1))
 
 
 def tests(experiment: Experiment, method: str, records: Sequence[Record], choice: str) -> list[Run]:
@@ -139,6 +141,53 @@ def tests(experiment: Experiment, method: str, records: Sequence[Record], choice
     return [
         _run(experiment, method, best.rate, best.knobs, seed=seed, data_seed=1000 + seed)
         for seed in range(experiment.seeds.get(choice, 0))
+    ]
+
+
+def tested(name: str, choice: str, records: Sequence[Record]) -> dict[str, list[Record]]:
+    """What came of the tests of an experiment.
+
+    Args:
+        name: of EXPERIMENTS.
+        choice: one of CHOICES.
+        records: all of them.
+
+    Returns:
+        Method -> one record a seed.
+
+    Raises:
+        ValueError: if the experiment does not test this choice, or a record is missing.
+    """
+    experiment = EXPERIMENTS[name]
+    if choice not in experiment.seeds:
+        raise ValueError(f"choice must be one of {list(experiment.seeds)}, got {choice!r}")
+    found = {record.run.key: record for record in records}
+    runs = {method: tests(experiment, method, records, choice) for method in COMPARED}
+    lacking = [run.name for some in runs.values() for run in some if run.key not in found]
+    if lacking:
+        raise ValueError(f"records must hold all tests of {name}, {len(lacking)} are missing")
+    return {method: [found[run.key] for run in some] for method, some in runs.items()}
+
+
+def at_edge(name: str, method: str, choice: str, records: Sequence[Record]) -> list[str]:
+    """Say which of the chosen values are the first or last tried, so that others may be better.
+
+    Args:
+        name: of EXPERIMENTS, one that has a search of its own.
+        method: a name of METHODS.
+        choice: one of CHOICES.
+        records: all trials.
+
+    Returns:
+        "rate" and names of knobs. A knob at its method's own bound is not among them.
+    """
+    best = chosen(EXPERIMENTS[name], method, records, choice)
+    runs = trials(EXPERIMENTS[name], method, records)
+    rates = sorted({run.rate for run in runs if run.knobs == best.knobs})
+    edges = ["rate"] if best.rate in (rates[0], rates[-1]) else []
+    settings = [run for run in runs if run.knobs and run.rate == _MIDDLE]
+    return edges + [
+        knob for knob in best.knobs if _beyond(method, knob, best, settings) is not None
     ]
 
 
