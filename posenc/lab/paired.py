@@ -4,6 +4,7 @@ Two methods are tested on the same sequences, and the k-th seeds of both share b
 weights. So differences are taken sequence by sequence and seed by seed, and both are resampled.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,10 +85,7 @@ def difference(
     sign = -1 if TASKS[tasks.pop()].measure == "tail_loss" else 1
     better = sign * np.array([one[seed] - other[seed] for seed in sorted(one)])  # [seeds, n]
     better = better[:, ~np.isnan(better).any(0)]
-    rng = np.random.default_rng(0)
-    by_seed, by_sequence = (
-        rng.multinomial(many, np.full(many, 1 / many), RESAMPLES) / many for many in better.shape
-    )
+    by_seed, by_sequence = _resamples(better.shape)
     means = ((by_seed @ better) * by_sequence).sum(-1)
     error = means.std() * math.sqrt(seeds / (seeds - 1))
     reach = student(1 - (1 - level) / (2 * pairs), seeds - 1) * error
@@ -163,6 +161,13 @@ def student(share: float, degrees: int) -> float:
     step = constant * math.sqrt(degrees) * np.cos(angle) ** (degrees - 1) * (angle[1] - angle[0])
     place = np.interp(share - 0.5, np.cumsum(step), angle + (angle[1] - angle[0]) / 2)
     return math.sqrt(degrees) * math.tan(place)
+
+
+@functools.lru_cache(maxsize=4)
+def _resamples(shape: tuple[int, int]) -> list[np.ndarray]:
+    """How much each seed, and each sequence, weighs in each resample; the same for all pairs."""
+    rng = np.random.default_rng(0)
+    return [rng.multinomial(many, np.full(many, 1 / many), RESAMPLES) / many for many in shape]
 
 
 def _by_seed(records: Sequence[Record], length: int) -> dict[tuple, np.ndarray]:
