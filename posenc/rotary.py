@@ -12,6 +12,7 @@ from posenc.frequencies import phasors
 Pairing = Literal["interleaved", "half"]
 
 _BLOCK = 262_144  # elements rotated at a time, so that a float32 copy of them stays in the cache
+_FEW = 8_192  # elements whose work is less than that of starting a kernel
 
 
 def rotate(
@@ -92,23 +93,25 @@ def _require_width(x: Tensor, width: int, rotary_dim: int | None) -> None:
 
 def _align(rotation: Tensor, x: Tensor, width: int, axis: int) -> Tensor:
     """The rotation with as many axes as x. What a shape means never depends on its numbers."""
-    if rotation.shape[-1:] != (width // 2,):
-        pairs = rotation.shape[-1] if rotation.ndim else "a single number"
+    *turns, pairs = rotation.shape or ("a single number",)
+    if pairs != width // 2:
         raise ValueError(
             f"rotation must hold {width // 2} pairs to rotate {width} channels, got {pairs}"
         )
-    rows, turns = tuple(x.shape[:-1]), tuple(rotation.shape[:-1])
+    *rows, _ = x.shape
     if len(turns) == 1 and rows:
         if not -x.ndim <= axis < x.ndim or axis in (-1, x.ndim - 1):
             raise ValueError(f"axis must be one of the {len(rows)} axes of rows of x, got {axis}")
-        shape = [1] * x.ndim
-        shape[axis], shape[-1] = rotation.shape
         if turns[0] == x.shape[axis]:
-            return rotation.reshape(shape)
+            shape = [1] * x.ndim
+            shape[axis], shape[-1] = turns[0], pairs
+            return rotation.view(shape)
     elif len(turns) == len(rows) and all(t in (1, n) for t, n in zip(turns, rows, strict=True)):
         return rotation
     or_one = f" or ({x.shape[axis]},)" if len(rows) > 1 else ""
-    raise ValueError(f"rotation must have axes like the {rows} of x{or_one}, got {turns}")
+    raise ValueError(
+        f"rotation must have axes like the {tuple(rows)} of x{or_one}, got {tuple(turns)}"
+    )
 
 
 def _regroup(x: Tensor, pairing: str) -> Tensor:
@@ -119,34 +122,64 @@ def _regroup(x: Tensor, pairing: str) -> Tensor:
 
 def _as_phasors(rotation: Tensor, dtype: torch.dtype) -> Tensor:
     wanted = torch.complex128 if dtype == torch.float64 else torch.complex64
+    if rotation.dtype == wanted:
+        return rotation
     if rotation.dtype == torch.float64:
         return phasors(rotation, dtype=wanted)
     if not rotation.is_complex():
         raise TypeError(f"rotation must be float64 angles or complex, got {rotation.dtype}")
-    if wanted == torch.complex128 and rotation.dtype != wanted:
+    if wanted == torch.complex128:
         raise TypeError(f"rotation must be complex128 to rotate float64, got {rotation.dtype}")
     return rotation.to(wanted)
 
 
 def _turn(x: Tensor, z: Tensor, pairing: str) -> Tensor:
+    """One complex product, in the way that is fastest here.
+
+    Interleaved pairs lie in memory as complex numbers do, and the product is all there is to it.
+    Halves do not: to bring them together and apart again costs more than the product, so they
+    take real cosines and sines, x cos + (-b, a) sin, most of it in place. Only where starting
+    a kernel costs more than its work is the complex product faster, since it starts fewer. Large
+    tensors go by blocks that stay in the cache; a gradient is the turn back.
+    """
     if torch.compiler.is_compiling() or z.requires_grad:
         return _turn_real(x, z, pairing)
-    low_precision = x.dtype in (torch.bfloat16, torch.float16)
-    if low_precision or (pairing == "half" and x.numel() > _BLOCK):
+    half, low = pairing == "half", x.dtype in (torch.bfloat16, torch.float16)
+    if (x.numel() > _BLOCK and (half or low)) or (half and x.requires_grad):
         return _TurnInBlocks.apply(x, z, pairing)
-    return _turn_complex(x, z, pairing)
+    wide = x.float() if low else x
+    if half and x.numel() > _FEW:
+        turned = _turn_halves(wide, *_cosines_and_sines(z))
+    else:
+        turned = _turn_complex(wide, z, pairing)
+    return turned.to(x.dtype) if low else turned
 
 
 def _turn_complex(x: Tensor, z: Tensor, pairing: str) -> Tensor:
     if pairing == "interleaved":
         return torch.view_as_real(_pairs(x) * z).flatten(-2)
     turned = torch.complex(*x.chunk(2, dim=-1)) * z
-    return torch.cat((turned.real, turned.imag), dim=-1)
+    return torch.view_as_real(turned).transpose(-1, -2).flatten(-2)
 
 
 def _pairs(x: Tensor) -> Tensor:
     """Neighbouring channels as complex numbers, a view if x is contiguous."""
     return torch.view_as_complex(x.contiguous().view(*x.shape[:-1], x.shape[-1] // 2, 2))
+
+
+def _turn_halves(x: Tensor, cos_twice: Tensor, sin: Tensor, out: Tensor | None = None) -> Tensor:
+    """x cos + (-b, a) sin for x = (a, b): a product as wide as x, and two in place."""
+    half = sin.shape[-1]
+    turned = torch.mul(x, cos_twice, out=out)
+    turned[..., :half].addcmul_(x[..., half:], sin, value=-1)
+    turned[..., half:].addcmul_(x[..., :half], sin)
+    return turned
+
+
+def _cosines_and_sines(z: Tensor) -> tuple[Tensor, Tensor]:
+    """Every cosine twice, for both halves, and every sine, as neighbours in memory."""
+    cos, sin = z.real.contiguous(), z.imag.contiguous()
+    return torch.cat((cos, cos), dim=-1), sin
 
 
 def _turn_real(x: Tensor, z: Tensor, pairing: str) -> Tensor:
@@ -164,18 +197,16 @@ class _TurnInBlocks(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, z: Tensor, pairing: str) -> Tensor:
         out = torch.empty_like(x, memory_format=torch.contiguous_format)
-        wanted = (*x.shape[:-1], z.shape[-1])
-        if pairing == "interleaved":
-            for rows, turns, target in _blocks(_BLOCK, x, z.expand(wanted), out):
+        tables = _cosines_and_sines(z) if pairing == "half" else (z,)
+        for rows, target, *turns in _blocks(x, out, *tables):
+            if pairing == "interleaved":
                 wide = rows.to(torch.float32, memory_format=torch.contiguous_format)
-                _pairs(wide).mul_(turns)  # in place: the block is a copy already
+                _pairs(wide).mul_(*turns)  # in place: the block is a copy already
                 target.copy_(wide)
-            return out
-        cos, sin = (part.contiguous().expand(wanted) for part in (z.real, z.imag))
-        for rows, c, s, target in _blocks(_BLOCK // 4, x, cos, sin, out):
-            (a, b), (to_a, to_b) = rows.to(c.dtype).chunk(2, -1), target.chunk(2, -1)
-            torch.addcmul(a * c, b, s, value=-1, out=to_a)
-            torch.addcmul(a * s, b, c, out=to_b)
+            elif x.dtype == turns[0].dtype:
+                _turn_halves(rows, *turns, out=target)
+            else:
+                target.copy_(_turn_halves(rows.to(turns[0].dtype), *turns))
         return out
 
     @staticmethod
@@ -205,14 +236,11 @@ class _TurnInBlocks(torch.autograd.Function):
         return _TurnInBlocks.apply(x, z, pairing), 0
 
 
-def _blocks(size: int, *tensors: Tensor):
-    """Matching pieces of about `size` elements; on other devices than a CPU, one piece."""
-    x = tensors[0]
-    if x.device.type != "cpu" or x.numel() <= size or x.ndim == 1:
-        yield tensors
-    elif x[0].numel() > size and x.ndim > 2:
-        for parts in zip(*tensors, strict=True):
-            yield from _blocks(size, *parts)
-    else:
-        step = max(1, size // x[0].numel())
-        yield from zip(*(t.split(step) for t in tensors), strict=True)
+def _blocks(x: Tensor, out: Tensor, *tables: Tensor):
+    """Matching pieces along the longest axis of rows; on other devices than a CPU, one piece."""
+    if x.device.type != "cpu" or x.numel() <= _BLOCK or x.ndim == 1:
+        return ((x, out, *tables),)
+    axis = max(range(x.ndim - 1), key=x.shape.__getitem__)
+    step = max(1, _BLOCK * x.shape[axis] // x.numel())
+    tables = (t.expand(*t.shape[:axis], x.shape[axis], *t.shape[axis + 1 :]) for t in tables)
+    return zip(*(t.split(step, axis) for t in (x, out, *tables)), strict=True)

@@ -95,6 +95,31 @@ def test_the_real_formula_agrees_with_the_complex_product(pairing, name, rotary_
     same(turned[..., width:], x[..., width:])
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", layouts())
+@pytest.mark.parametrize("rotary_dim", [None, 6])
+@pytest.mark.parametrize("train", [False, True])
+def test_halves_in_real_numbers_agree_with_the_complex_product(
+    dtype, name, rotary_dim, train, monkeypatch
+):
+    x, rotation = layouts(dtype=dtype)[name]
+    rotation, options = rotation[..., : (rotary_dim or 8) // 2], {"pairing": "half"}
+    complex_product = rotate(x, rotation, rotary_dim=rotary_dim, **options)
+    bound = 1e-15 if dtype == torch.float64 else 5e-7 + 8 * ROUNDING[dtype]
+    for few, block in ((0, x.numel()), (0, 1), (0, 40)):
+        monkeypatch.setattr(rotary, "_FEW", few)
+        monkeypatch.setattr(rotary, "_BLOCK", block)
+        leaf = x.clone().requires_grad_(train)
+        turned = rotate(leaf, rotation, rotary_dim=rotary_dim, **options)
+        assert turned.dtype == dtype
+        close(turned, complex_product, atol=bound)
+        if train:
+            upstream = randn(*x.shape, seed=5).to(dtype)
+            (grad,) = torch.autograd.grad(turned, leaf, upstream)
+            back = rotate(upstream, -rotation, rotary_dim=rotary_dim, **options)
+            close(grad, back, atol=bound)
+
+
 @both_pairings
 @low_precisions
 @pytest.mark.parametrize("name", layouts())
@@ -126,6 +151,7 @@ def test_a_low_precision_gradient_is_the_turn_back_rounded_once(pairing, dtype, 
 @pytest.mark.parametrize("name", layouts())
 @pytest.mark.parametrize("rotary_dim", [None, 4])
 def test_blocks_leave_no_trace(pairing, dtype, name, rotary_dim, monkeypatch):
+    monkeypatch.setattr(rotary, "_FEW", 0)
     x, rotation = layouts(dtype=dtype)[name]
     rotation = rotation[..., : (rotary_dim or 8) // 2]
     whole = rotate(x, rotation, pairing=pairing, rotary_dim=rotary_dim)
