@@ -25,20 +25,30 @@ from posenc import (
 
 HEADS, DIM = 8, 64
 LENGTHS, QUICK = (1_024, 4_096, 8_192), (512,)
+FAR, QUICK_FAR = (8_192, 32_768), (1_024,)
 NO_BIAS = "no bias, SDPA"
 FLEX = ("ALiBi, FlexAttention compiled", "T5, FlexAttention compiled")
 OURS = ("ALiBi, posenc relative_attention", "T5, posenc relative_attention")
+EXACT, ROUNDED = "ALiBi, to float32's smallest number", "ALiBi, to 2^-25"
+NEGLIGIBLE = {EXACT: None, ROUNDED: 2**-25}
+LIMITS = {  # times attention without a bias
+    (EXACT, 8_192): 0.9,
+    (ROUNDED, 8_192): 0.65,
+    (EXACT, 32_768): 0.45,
+    (ROUNDED, 32_768): 0.45,
+}
 MODULES = ("Shaw", "Transformer-XL")
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def run(report: Report, *, quick: bool) -> None:
-    """Report biases that keep the fused kernel, then modules that need explicit scores."""
+    """Report biases that keep the fused kernel, ALiBi's horizon, then what needs scores."""
     report.section("Causal attention with a bias", f"{HEADS} heads of {DIM}, float32, no gradient.")
     lengths = QUICK if quick else LENGTHS
     with torch.no_grad():
         _biases(report, lengths, quick)
+        _horizon(report, QUICK_FAR if quick else FAR)
         _modules(report, lengths[:2], quick)
 
 
@@ -119,22 +129,16 @@ def flex(length: int, score_mod: Callable | None, device: str = "cpu") -> Attend
 
 
 def _biases(report: Report, lengths: tuple[int, ...], quick: bool) -> None:
-    races, flushed = {}, {}
+    races = {}
     for length in lengths:
         cases = _bias_cases(length)
         rounds = 3 if quick or length > 1_024 else 7
         races[f"L={length}"] = race(cases, rounds=rounds, label=f"attention {length}")
-        if length == lengths[len(lengths) // 2]:
-            flushed[f"L={length}, denormals flushed"] = _flushed(cases)
         if length == lengths[0]:
             _agree(report, cases, length)
-    report.races(races | flushed, NO_BIAS)
-    report.line(
-        "ALiBi makes some weights so small that they are denormal numbers, slow on many CPUs;",
-        "torch.set_flush_denormal(True) takes them for zero.",
-    )
+    report.races(races, NO_BIAS)
     _peaks(report, cases, lengths[-1])
-    report.target(*_bias_targets(races | flushed))
+    report.target(*_bias_targets(races))
 
 
 def _qkv(length: int) -> list[Tensor]:
@@ -148,13 +152,6 @@ def _bias_cases(length: int) -> Cases:
     attends |= flex_biases(length)
     qkv = _qkv(length)
     return {name: f and partial(f, *qkv) for name, f in attends.items()}
-
-
-def _flushed(cases: Cases) -> Race:
-    torch.set_flush_denormal(True)
-    flushed = race(cases, rounds=3, label="denormals flushed")
-    torch.set_flush_denormal(False)
-    return flushed
 
 
 def _agree(report: Report, cases: Cases, length: int) -> None:
@@ -184,22 +181,53 @@ def _bias_targets(races: dict[str, Race]) -> list[Target]:
     return targets
 
 
+def _horizon(report: Report, lengths: tuple[int, ...]) -> None:
+    """What skipping the keys beyond each head's horizon saves, and what it changes."""
+    races, targets = {}, []
+    report.line("\nALiBi has a horizon: keys that cannot weigh are not looked at")
+    for length in lengths:
+        qkv = _qkv(length)
+        cases: Cases = {NO_BIAS: partial(attend_plain, *qkv)}
+        cases |= {name: partial(_alibi, *qkv, limit) for name, limit in NEGLIGIBLE.items()}
+        races[f"L={length}"] = measured = race(cases, rounds=3, label=f"horizon {length}")
+        apart = (cases[EXACT]() - cases[ROUNDED]()).abs().max().item()
+        report.line(f"L={length}: the two differ by {apart:.1e} at most")
+        plain, *peaks = (peak_bytes(cases[name]) for name in (NO_BIAS, *NEGLIGIBLE))
+        for name, peak in zip(NEGLIGIBLE, peaks, strict=True):
+            limit = LIMITS.get((name, length), 0.9)
+            time = measured.ratio(name, NO_BIAS)
+            targets.append(Target(f"{name}, L={length}: time over no bias", time, limit))
+            targets.append(Target(f"{name}, L={length}: memory over no bias", peak / plain, 2))
+    report.races(races, NO_BIAS)
+    report.target(*targets)
+
+
+def _alibi(q: Tensor, k: Tensor, v: Tensor, negligible: float | None) -> Tensor:
+    p, bias = torch.arange(q.shape[-2]), partial(alibi_bias, alibi_slopes(HEADS))
+    return relative_attention(q, k, v, bias, p, p, causal=True, negligible=negligible)
+
+
 def _modules(report: Report, lengths: tuple[int, ...], quick: bool) -> None:
-    races = {}
+    races, peaks = {}, {}
     for length in lengths:
         cases = _module_cases(length)
         rounds = 3 if quick or length > 1_024 else 7
         races[f"L={length}"] = race(cases, rounds=rounds, label=f"modules {length}")
+        peaks[length] = {name: peak_bytes(cases[name]) for name in MODULES}
     report.line()
     report.races(races, NO_BIAS)
     _peaks(report, cases, lengths[-1])
-    report.target(
-        *(
-            Target(f"{name} {size}: time over no bias", measured.ratio(name, NO_BIAS), 2.3)
-            for name in MODULES
-            for size, measured in races.items()
-        )
-    )
+    targets = [
+        Target(f"{name} {size}: time over no bias", measured.ratio(name, NO_BIAS), 3)
+        for name in MODULES
+        for size, measured in races.items()
+    ]
+    for name in MODULES:
+        for length, peak in peaks.items():
+            scores = 4 * HEADS * length**2
+            title = f"{name} L={length}: peak memory, scores [h, q, k] = 1"
+            targets.append(Target(title, peak[name] / scores, 1_024 / length))
+    report.target(*targets)
 
 
 def _module_cases(length: int) -> Cases:
@@ -211,7 +239,9 @@ def _module_cases(length: int) -> Cases:
     return {
         NO_BIAS: partial(attend_plain, *qkv),
         "softmax by hand, posenc attention": partial(attention, *qkv, mask=mask),
-        "Shaw without values": partial(shaw_keys, *qkv, p, p, mask=mask),
-        MODULES[0]: partial(shaw, *qkv, p, p, mask=mask),
-        MODULES[1]: partial(transformer_xl, *qkv, p, p, mask=mask),
+        MODULES[0]: partial(shaw.outputs, *qkv, p, p, causal=True),
+        "Shaw without values": partial(shaw_keys.outputs, *qkv, p, p, causal=True),
+        MODULES[1]: partial(transformer_xl.outputs, *qkv, p, p, causal=True),
+        "Shaw, with its weights": partial(shaw, *qkv, p, p, mask=mask),
+        "Transformer-XL, with its weights": partial(transformer_xl, *qkv, p, p, mask=mask),
     }

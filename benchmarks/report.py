@@ -91,15 +91,20 @@ class Report:
         """Print targets and keep them for the summary."""
         self.targets += targets
         self.line()
-        self.table(["target", "measured", "verdict"], [target.row() for target in targets])
+        self._targets(list(targets))
 
     def close(self) -> None:
-        """List all targets measured so far."""
+        """List all targets measured so far, and at the end those that were missed."""
         self.section("All targets")
-        if self.targets:
-            self.table(["target", "measured", "verdict"], [t.row() for t in self.targets])
-            met = sum(target.verdict().startswith("met") for target in self.targets)
-            self.line(f"\n{met} of {len(self.targets)} met")
+        self._targets(self.targets)
+        missed = [target for target in self.targets if target.verdict().startswith("missed")]
+        met = sum(target.verdict().startswith("met") for target in self.targets)
+        self.section(f"{met} of {len(self.targets)} met, {len(missed)} missed")
+        self._targets(missed)
+
+    def _targets(self, targets: list[Target]) -> None:
+        if targets:
+            self.table(["target", "measured", "verdict"], [target.row() for target in targets])
 
 
 def number(value: Spread | float | None, unit: str = "") -> str:

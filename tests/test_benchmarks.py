@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.report import Report, Target
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -28,3 +30,19 @@ def test_an_unknown_section_is_refused():
     result = bench("speed")
     assert result.returncode != 0
     assert "speed" in result.stderr
+
+
+def test_the_report_ends_with_what_is_missed_and_by_how_much(capsys):
+    report = Report()
+    report.target(Target("fast", 0.5, 0.9), Target("slow", 1.8, 0.9), Target("absent", None, 1))
+    report.target(Target("heavy", 25, 20, unit=" %"), Target("quick", 2, 3, at_least=True))
+    capsys.readouterr()
+    report.close()
+    _, ending = capsys.readouterr().out.split("## 1 of 5 met, 3 missed\n")
+    *_, slow, heavy, quick = ending.splitlines()
+    assert slow.startswith("slow")
+    assert slow.endswith("missed by 2.00 x")
+    assert heavy.endswith("missed by 5 points")
+    assert quick.endswith("missed by 1.50 x")
+    assert "fast" not in ending
+    assert "absent" not in ending
