@@ -116,9 +116,11 @@ class TestChapter:
         assert none or not any("needs CUDA" in text for text in shown)
 
 
+WITH_GPU = [path for path in CHAPTERS if any(map(is_gpu, code_cells(read(path))))]
+
+
 def test_the_chapters_on_attention_have_gpu_sections():
-    with_gpu = [p.stem[:2] for p in CHAPTERS if any(map(is_gpu, code_cells(read(p))))]
-    assert with_gpu == ["04", "05", "06", "07"]
+    assert [path.stem[:2] for path in WITH_GPU] == ["04", "05", "06", "07"]
 
 
 # What a GPU section asks of CUDA, answered by the processor: memory is not measured there.
@@ -140,7 +142,7 @@ SMALLER = {
 @pytest.mark.skipif(
     not any(map(shutil.which, ("g++", "clang++"))), reason="torch.compile needs a C++ compiler"
 )
-@pytest.mark.parametrize("path", CHAPTERS[3:], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", WITH_GPU, ids=lambda path: path.stem)
 def test_gpu_sections_run_on_the_processor_when_made_small(path):
     imports, *others = code_cells(read(path))
     section = "\n".join(cell.source for cell in filter(is_gpu, others))

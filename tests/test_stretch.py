@@ -7,6 +7,7 @@ from posenc import angles, inverse_frequencies, phasors, rotate, scaling
 from posenc.lab import Config, Recipe, Transformer, records, stretch, train
 from posenc.lab.__main__ import main
 from posenc.lab.methods import METHODS
+from posenc.lab.sweep import alone
 
 LINES = inverse_frequencies(32, base=100.0)
 WANTED = {
@@ -103,6 +104,12 @@ def test_a_spoilt_file_is_refused(small, tmp_path):
         stretch.stretch(path)
 
 
+def test_two_at_once_are_refused(small, tmp_path, capsys):
+    with alone(tmp_path / "stretch.jsonl"):
+        assert main(["stretch", "--results", str(tmp_path)]) == 1
+    assert "another sweep writes to" in capsys.readouterr().err
+
+
 def test_stretching_changes_no_weight():
     model = Transformer(Config(97, True, 64, **stretch.SIZE), stretch.Unscaled, seed=0)
     run = next(run for run in stretch.runs([0]) if run.method.endswith("Linear"))
@@ -110,3 +117,18 @@ def test_stretching_changes_no_weight():
     assert isinstance(other.method, stretch.Linear)
     for name, value in model.state_dict().items():
         assert torch.equal(other.state_dict()[name], value)
+
+
+def test_what_is_shipped_is_the_whole_study_of_this_source():
+    found = stretch.recorded()
+    assert [record.run for record in found] == stretch.runs(stretch.SEEDS)
+    assert all(record.converged for record in found if "Unscaled" in record.run.method)
+    assert len({record.provenance["commit"] for record in found}) == 1
+    assert {record.provenance["command"] for record in found} == {
+        "python -m posenc.lab stretch --results stretch-results"
+    }
+    for groups in (stretch.by_stretch(found, further=False), stretch.by_cut(found)):
+        assert {len(group) for group in groups.values()} == {len(stretch.SEEDS)}
+    both = stretch.by_stretch(found, further=False)["linear"], stretch.by_cut(found)[0]
+    for one, other in zip(*both, strict=True):  # two ways to the same frequencies
+        assert one.results[256]["tail_loss"] == other.results[256]["tail_loss"]

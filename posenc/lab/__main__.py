@@ -21,7 +21,7 @@ from pathlib import Path
 
 from posenc.lab import outside, records, stretch, study
 from posenc.lab.methods import METHODS
-from posenc.lab.sweep import grid, sweep
+from posenc.lab.sweep import alone, grid, sweep
 from posenc.lab.tables import STYLES, table
 from posenc.lab.tasks import TASKS
 
@@ -128,7 +128,8 @@ def _study(options: argparse.Namespace, command: str) -> int:
 
 def _stretch(options: argparse.Namespace, command: str) -> int:
     path = options.results / "stretch.jsonl"
-    count = stretch.stretch(path, command=command)
+    with alone(path):
+        count = stretch.stretch(path, command=command)
     total = len(stretch.runs(stretch.SEEDS))
     print(f"{count} of {total} runs were executed, the others were on record in {path}")
     return 0

@@ -139,7 +139,7 @@ def sweep(
     todo = list({run.key: run for run in runs}.values())
     for run in todo:
         _require_possible(run, here=scheduler is None)
-    with _alone(path), _workers(scheduler):
+    with alone(path), _workers(scheduler):
         known, problems = records.read(path)
         for problem in problems:
             warnings.warn(problem, stacklevel=2)
@@ -252,7 +252,7 @@ def _end_with(parent: int) -> None:
 
 
 @contextlib.contextmanager
-def _alone(path: Path):
+def alone(path: Path):
     """Hold a lock beside the file, which must be writable; the system drops it with the process."""
     from filelock import FileLock, Timeout
 
