@@ -11,6 +11,18 @@ from grading.questions import (
     chapter_5,
     chapter_6,
     chapter_7,
+    chapter_8,
+    chapter_9,
 )
 
-CHAPTERS = (chapter_1, chapter_2, chapter_3, chapter_4, chapter_5, chapter_6, chapter_7)
+CHAPTERS = (
+    chapter_1,
+    chapter_2,
+    chapter_3,
+    chapter_4,
+    chapter_5,
+    chapter_6,
+    chapter_7,
+    chapter_8,
+    chapter_9,
+)
