@@ -119,7 +119,8 @@ assignment: grader
 	@$(GRADING)/python -m grading.assign "$(NAME)"
 
 grade: grader
-	@$(GRADING)/python -m grading.grade "$(SUBMISSIONS)" --name "$(NAME)" --out "$(OUT)" --jobs $(JOBS)
+	@$(GRADING)/python -m grading.grade "$(SUBMISSIONS)" --name "$(NAME)" --out "$(OUT)" \
+		--gradebook "$(GRADEBOOK)" --jobs $(JOBS) $(OPTIONS)
 
 serve: $(READY)
 	@test -d $(SITE) || { echo "Nothing is built yet; type: make book"; exit 1; }

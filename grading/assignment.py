@@ -87,10 +87,22 @@ class Assignment:
         own = [value for value in vars(module).values() if isinstance(value, Comparison | Judged)]
         return {question.name: question for question in own}
 
-    @property
-    def given_code(self) -> set[str]:
-        """The code cells that students get."""
-        return {c.source.strip() for c in self.handed_out.cells if c.cell_type == "code"}
+    @cached_property
+    def given_lines(self) -> set[str]:
+        """The lines of code that students get."""
+        code = (cell.source for cell in self.handed_out.cells if cell.cell_type == "code")
+        return {line.strip() for source in code for line in source.splitlines()}
+
+    @cached_property
+    def given_cells(self) -> dict[str, str]:
+        """For each coded question, the cell in which students are to answer it."""
+        code = [cell.source for cell in self.handed_out.cells if cell.cell_type == "code"]
+        return {
+            asked.name: source.strip()
+            for asked in self.questions
+            for source in code
+            if not asked.written and re.search(rf"^(def|class) {asked.name}\b", source, re.M)
+        }
 
     def tests(self, seed: int) -> dict[str, list[Question | Probe]]:
         """The hidden tests of each coded question, drawn with a seed."""
@@ -103,7 +115,7 @@ class Assignment:
             if inside == ("QUESTION",) and cell.source.startswith("## "):
                 prompts[name] = cell.source
             elif inside == ("QUESTION", "PROMPT"):
-                prompts[name] += "\n" + cell.source
+                prompts[name] += "\n\n" + cell.source
             elif inside == ("QUESTION", "SOLUTION") and cell.cell_type == "markdown":
                 rubrics[name] = rubrics.get(name, "") + cell.source
         for found in student.exercises(self.master):

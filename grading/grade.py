@@ -10,6 +10,7 @@ a run that was stopped goes on when the same command is given.
 """
 
 import argparse
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -25,10 +26,12 @@ from pathlib import Path
 from tqdm import tqdm
 
 from _ext.repository import ROOT
-from grading import notebook, outputs, sandbox, written
+from grading import notebook, outputs, rendered, sandbox, written
 from grading.assignment import Assignment
 from grading.examine import examine
+from grading.gradebook import Gradebook
 from grading.marks import Graded, judge
+from grading.names import slug
 from grading.sandbox import Limits
 from grading.submissions import Submission, gather
 
@@ -101,7 +104,7 @@ def reports(
             results[one.student] = empty(one.fault)
             continue
         record, wanted = (
-            out / "results" / f"{outputs.slug(one.student)}.json",
+            out / "results" / f"{slug(one.student)}.json",
             key(one, assignment, seed, limits),
         )
         kept = None if one.student in options.again else load(record, wanted)
@@ -137,13 +140,35 @@ def graded(
     """The marks of each submission."""
     made = []
     for one in found:
-        try:
-            cells = notebook.read(one.content) if not one.fault else []
-        except ValueError:
-            cells = []
-        made.append(judge(one.student, cells, results[one.student], assignment))
-        made[-1].id = one.id
+        cells, pictures = [], []
+        if not one.fault:
+            with contextlib.suppress(ValueError):  # the report says so
+                cells = notebook.read(one.content)
+                pictures = notebook.pictures(one.content, rendered.PICTURES)
+        made.append(judge(one.student, cells, results[one.student], assignment, pictures))
+        made[-1].file, made[-1].id, made[-1].fault = one.file, one.id, one.fault
     return made
+
+
+def the_gradebook(options: argparse.Namespace, assignment: Assignment) -> Gradebook | None:
+    """What Canvas or Moodle has exported, if it is given."""
+    if not options.gradebook:
+        return None
+    titles = [options.column] if options.column else [assignment.title, assignment.name]
+    possible = sum(asked.points for asked in assignment.questions)
+    return Gradebook(Path(options.gradebook), titles, possible)
+
+
+def fill(gradebook: Gradebook, out: Path, marked: list[Graded]) -> None:
+    """Write the gradebook with the totals in it, and say what is not in it."""
+    text, said = gradebook.fill(marked)
+    outputs.write(out / "gradebook.csv", text)
+    for line in said:
+        print(f"not in the gradebook: {line}", file=sys.stderr)
+    if gradebook.scale != 1:
+        possible = gradebook.worth / gradebook.scale
+        print(f"==> {possible:g} points here are worth {gradebook.worth:g} there: scaled")
+    print(f"==> {out / 'gradebook.csv'} is to be imported again")
 
 
 def the_seed(out: Path, wanted: int | None) -> int:
@@ -172,6 +197,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--out", help="where to write; else ../graded/NAME beside the submissions")
     parser.add_argument("--seed", type=int, help="of the hidden inputs; else the last one, or new")
     parser.add_argument("--again", action="append", default=[], help="a student to grade once more")
+    parser.add_argument("--gradebook", help="exported from Canvas or Moodle, to be filled in")
+    parser.add_argument("--column", help="of the assignment in Canvas; else the title of the set")
     parser.add_argument("--show-right", action="store_true", help="right numbers in the feedback")
     parser.add_argument("--seconds", type=float, default=300, help="time limit of a submission")
     parser.add_argument("--cell-seconds", type=float, default=60, help="time limit of a cell")
@@ -196,6 +223,7 @@ def main() -> None:
     unknown = set(options.again) - {one.student for one in found}
     if unknown:
         sys.exit(f"there is no submission of {', '.join(sorted(unknown))}")
+    gradebook = the_gradebook(options, assignment)
     out = Path(options.out) if options.out else path.parent / "graded" / assignment.name
     seed = the_seed(out, options.seed)
     results = reports(found, assignment, out, seed, options)
@@ -205,8 +233,12 @@ def main() -> None:
     written.override(out / "overrides.csv", marked)
     outputs.write_all(out, assignment, marked, options)
     print(f"==> {len(marked)} submissions: {out / 'grades.csv'}, {out / 'feedback'}")
+    print(f"==> The whole class: {out / 'class.html'}")
+    if gradebook:
+        fill(gradebook, out, marked)
     if any(one.pending for one in marked):
         print(f"==> Fill in the points of {out / 'written.csv'}, then give the same command again")
+        print(f"    The answers, beside the rubric: {out / 'answers'}")
 
 
 if __name__ == "__main__":

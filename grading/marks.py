@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from grading import notebook, written
+from markupsafe import Markup
+
+from grading import notebook, rendered, written
 from grading.assignment import Asked, Assignment
 
 
@@ -15,14 +17,16 @@ class Mark:
     Args:
         asked: the question.
         verdicts: for each hidden test, what `posenc.check` found, as plain data.
-        answer: to a written question.
+        untouched: whether the cell for the answer is as it was handed out.
+        answer: to a written question: text and pictures of each cell.
         given: points that a person gave, None if nobody has.
         comment: for the student.
     """
 
     asked: Asked
     verdicts: list[dict] = field(default_factory=list)
-    answer: str = ""
+    untouched: bool = False
+    answer: rendered.Pieces = ()
     given: float | None = None
     comment: str = ""
 
@@ -31,6 +35,11 @@ class Mark:
         """The points of the hidden tests that passed."""
         pairs = zip(self.asked.tests, self.verdicts, strict=True)
         return sum(points for (points, _), verdict in pairs if verdict["passed"] is True)
+
+    @property
+    def shown(self) -> Markup:
+        """The answer as HTML."""
+        return rendered.page_part(self.answer)
 
     @property
     def score(self) -> float | None:
@@ -46,7 +55,9 @@ class Graded:
 
     student: str
     marks: list[Mark]
+    file: str = ""
     id: str = ""
+    fault: str = ""  # why the file was not graded at all
     remarks: list[str] = field(default_factory=list)  # for the student, too
     flags: list[str] = field(default_factory=list)  # for the instructor
     raised: list[str] = field(default_factory=list)
@@ -64,7 +75,9 @@ class Graded:
 
     @property
     def pending(self) -> list[str]:
-        """The questions that nobody has given points for."""
+        """The questions that nobody has given points for, though there is something to grade."""
+        if self.fault:
+            return []
         return [mark.asked.name for mark in self.marks if mark.score is None]
 
 
@@ -79,7 +92,11 @@ def headings(cells: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def judge(
-    student: str, cells: list[tuple[str, str]], report: dict, assignment: Assignment
+    student: str,
+    cells: list[tuple[str, str]],
+    report: dict,
+    assignment: Assignment,
+    pictures: Sequence[dict[str, str]] = (),
 ) -> Graded:
     """Turn a report into points.
 
@@ -88,24 +105,27 @@ def judge(
         cells: kind and source of each cell that was handed in.
         report: see `grading.examine`.
         assignment: what was asked.
+        pictures: those of each cell.
     """
     where = headings(cells)
     remarks = [report["error"]] if report["error"] else []
     for number, reason in report["left_out"].items():
         remarks.append(f"a cell below “{where[int(number)]}” was left out: {reason}")
+    code = [source for kind, source in cells if kind == "code"]
+    kept = {source.strip() for source in code}
     marks = []
     titles = {asked.title for asked in assignment.questions}
     for asked in assignment.questions:
         mark = Mark(asked)
         if asked.written:
-            mark.answer = written.answer(cells, asked.title, titles, asked.prompt)
+            parts = written.answer(cells, asked.title, titles, asked.prompt)
+            mark.answer = [(text, pictures[n] if pictures else {}) for n, text in parts]
         else:
             failed = {"passed": False, "parts": [], "hint": "", "misconception": ""}
             mark.verdicts = report["verdicts"].get(asked.name) or [failed] * len(asked.tests)
+            mark.untouched = assignment.given_cells.get(asked.name) in kept
         marks.append(mark)
-    given = assignment.given_code
-    code = [source for kind, source in cells if kind == "code"]
-    own = "\n".join(source for source in code if source.strip() not in given)
+    own = notebook.own(cells, assignment.given_lines)
     remarks += _missing(assignment, notebook.words("\n".join(code)), cells)
     raised = [f"below “{where[int(n)]}”: {text}" for n, text in report["raised"].items()]
     return Graded(

@@ -2,6 +2,8 @@
 
 import json
 import re
+import unicodedata
+from collections.abc import Sequence, Set
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SHELL = re.compile(r"^ *(?:!|%%(?:bash|sh|script|writefile))\S{0,40}", re.MULTILINE)
@@ -11,7 +13,8 @@ SUSPICIOUS = frozenset(
     threading multiprocessing signal socket _getframe __import__ __code__ __globals__ __closure__
     __builtins__ __subclasses__ f_back f_locals tb_frame get_ipython fork _exit kill popen execv
     environ modules memfd_create mmap user_ns input_transformers_cleanup exec eval compile open
-    find_spec meta_path faulthandler runner
+    find_spec meta_path faulthandler runner runpy marshal dill cloudpickle types ways calls _without
+    system spawnv posix_spawn
     """.split()  # noqa: SIM905
 )
 
@@ -42,9 +45,29 @@ def _text(cell: object) -> tuple[str, str]:
     return kind, source.encode(errors="replace").decode()  # no halves of a character
 
 
+def own(cells: Sequence[tuple[str, str]], given: Set[str]) -> str:
+    """The lines of code that were not handed out."""
+    lines = (line for kind, text in cells if kind == "code" for line in text.splitlines())
+    return "\n".join(line for line in lines if line.strip() not in given)
+
+
+def pictures(content: bytes, kinds: Sequence[str]) -> list[dict[str, str]]:
+    """For each cell the pictures that are in it: name -> data URI; of a file that can be read."""
+    found = []
+    for cell in json.loads(content)["cells"]:
+        attached = cell.get("attachments") if isinstance(cell, dict) else None
+        own = {}
+        for name, data in attached.items() if isinstance(attached, dict) else ():
+            for kind in kinds if isinstance(data, dict) else ():
+                if isinstance(data.get(kind), str):
+                    own[name] = f"data:{kind};base64,{''.join(data[kind].split())}"
+        found.append(own)
+    return found
+
+
 def words(code: str) -> set[str]:
-    """Every word that could be a name in Python."""
-    return set(_WORD.findall(code))
+    """Every word that could be a name in Python, which reads wide letters as plain ones."""
+    return set(_WORD.findall(unicodedata.normalize("NFKC", code)))
 
 
 def suspicious(code: str) -> list[str]:

@@ -1,16 +1,20 @@
-"""Write what grading found: the table of grades and a page of feedback for each student."""
+"""Write what grading found: tables for the instructor, and a page of feedback for each student."""
 
 import argparse
 import csv
 import hashlib
 import io
 import os
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
-from grading import feedback
+from grading import feedback, pages
 from grading.assignment import Assignment
 from grading.marks import Graded
+from grading.names import slug
+from grading.similar import compare
+from grading.submissions import moodle_folder
 
 
 def write(path: Path, text: str) -> None:
@@ -21,21 +25,12 @@ def write(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-def slug(name: str) -> str:
-    """A name of a file for a student: as it is, if that is a name for a file."""
-    plain = name.replace("/", "_").replace("\0", "_")
-    if len(plain.encode()) <= 180 and plain == name and not name.startswith("."):
-        return name
-    short = plain.encode()[:160].decode(errors="ignore").lstrip(".")
-    return f"{short}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-
-
 def number(value: float | None) -> str:
     """A number as people write it."""
     return "" if value is None else f"{value:g}"
 
 
-def rows(marked: list[Graded]) -> Iterator[list[str]]:
+def rows(marked: list[Graded]) -> Iterable[list[str]]:
     """The rows of grades.csv."""
     with_ids = any(one.id for one in marked)
     questions = [mark.asked.name for mark in marked[0].marks]
@@ -48,7 +43,7 @@ def rows(marked: list[Graded]) -> Iterator[list[str]]:
         yield [*known, *points, number(one.total), number(one.possible), note]
 
 
-def table(lines: Iterator[list[str]]) -> str:
+def table(lines: Iterable[list[str]]) -> str:
     """The text of a CSV file."""
     made = io.StringIO(newline="")
     csv.writer(made, lineterminator="\n").writerows(lines)
@@ -58,8 +53,30 @@ def table(lines: Iterator[list[str]]) -> str:
 def write_all(
     out: Path, assignment: Assignment, marked: list[Graded], options: argparse.Namespace
 ) -> None:
-    """Write the grades and the pages."""
+    """Write the grades first, then the pages."""
     write(out / "grades.csv", table(rows(marked)))
-    for one in marked:
-        page = feedback.page(assignment.title, one, show_right=options.show_right)
-        write(out / "feedback" / f"{slug(one.student)}.html", page)
+    made = {
+        one.student: feedback.page(assignment.title, one, show_right=options.show_right)
+        for one in marked
+    }
+    for student, page in made.items():
+        write(out / "feedback" / f"{slug(student)}.html", page)
+    write_zip(out / "feedback.zip", {moodle_folder(one.file): made[one.student] for one in marked})
+    for asked in assignment.questions:
+        if asked.written:
+            page = pages.answers_page(assignment, asked, marked)
+            write(out / "answers" / f"{slug(asked.name)}.html", page)
+    alike = compare(marked, assignment.given_lines)
+    pairs = [[f"{share:.2f}", *pair] for share, *pair in alike.pairs]
+    write(out / "alike.csv", table([["share", "student", "other"], *pairs]))
+    write(out / "class.html", pages.class_page(assignment, marked, alike))
+
+
+def write_zip(path: Path, made: dict[str, str]) -> None:
+    """Pages of feedback, named as Moodle wants them back; nothing if Moodle named none."""
+    named = {folder: page for folder, page in made.items() if folder}
+    path.unlink(missing_ok=True)
+    if named:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for folder, page in named.items():
+                archive.writestr(f"{folder}/feedback.html", page.encode(errors="replace"))

@@ -9,6 +9,7 @@ does not hold root to the last one, and to no sum of memory: for these the sandb
 several times a second, so a fork bomb may slow the machine down for some seconds.
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -30,6 +31,7 @@ FILE = 16 * 2**20
 LINE = 8 * 2**20  # the longest message
 USER = 64_321  # nobody else's
 _HOSTS = Path(__file__).with_name("hosts")  # no machine but this one
+_WHEELS = Path(sys.prefix, "wheels")  # of which posenc was installed: whole
 _ENVIRONMENT = {
     "PATH": f"{sys.prefix}/bin:/usr/bin:/bin",
     "HOME": "/tmp",
@@ -101,13 +103,13 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 
 def command(
-    program: Sequence[str], files: Mapping[str, Path], limits: Limits, rules: int | None = None
+    program: Sequence[str], files: Mapping[str, int], limits: Limits, rules: int | None = None
 ) -> list[str]:
     """The command line that runs a program in the sandbox.
 
     Args:
         program: the program and its arguments.
-        files: name inside -> file outside, to be read there.
+        files: name inside -> file descriptor of what is to be read there.
         limits: what it may use.
         rules: file descriptor with the rules for calls of the system.
     """
@@ -124,8 +126,9 @@ def command(
     for path in {Path(sys.base_prefix), Path(sys.prefix)}:
         if not _is_inside(path, Path("/usr")):
             options += ["--ro-bind", str(path), str(path)]
-    for name, path in files.items():
-        options += ["--ro-bind", str(path.resolve()), name]
+    options += ["--tmpfs", str(_WHEELS)] if _WHEELS.is_dir() else []
+    for name, number in files.items():
+        options += ["--ro-bind-data", str(number), name]
     for name, value in _ENVIRONMENT.items():
         options += ["--setenv", name, value]
     if rules is not None:
@@ -175,16 +178,22 @@ class Sandbox:
     `LINE`, and promises nothing about it.
     """
 
-    def __init__(self, program: Sequence[str], files: Mapping[str, Path], limits: Limits):
+    def __init__(self, program: Sequence[str], files: Mapping[str, bytes], limits: Limits):
         self.limits = limits
-        with tempfile.TemporaryFile() as rules:
-            rules.write(_filter())
-            rules.seek(0)
-            number = rules.fileno() if _filter() else None
+        with contextlib.ExitStack() as stack:
+
+            def held(content: bytes) -> int:
+                file = stack.enter_context(tempfile.TemporaryFile())
+                file.write(content)
+                file.seek(0)
+                return file.fileno()
+
+            rules = held(_filter()) if _filter() else None
+            numbers = {name: held(content) for name, content in files.items()}
             made = (
                 command_by_user(program, limits)
                 if limits.by_user
-                else command(program, files, limits, number)
+                else command(program, numbers, limits, rules)
             )
             self._process = subprocess.Popen(
                 made,
@@ -192,7 +201,7 @@ class Sandbox:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd="/tmp" if limits.by_user else None,
-                pass_fds=[rules.fileno()],
+                pass_fds=[*numbers.values(), *([rules] if rules is not None else [])],
             )
         self._received = b""
         os.set_blocking(self._process.stdin.fileno(), False)

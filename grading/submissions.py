@@ -53,6 +53,12 @@ def gather(path: Path) -> list[Submission]:
     return sorted(_newest(found), key=lambda one: (one.student, one.file))
 
 
+def moodle_folder(file: str) -> str:
+    """The folder in which Moodle takes a student's feedback files back; "" if it named none."""
+    match = _MOODLE.fullmatch(file)
+    return f"{match[1]}_{match[2]}_assignsubmission_file" if match else ""
+
+
 def _from_folder(folder: Path) -> Iterator[tuple[str, bytes, str]]:
     if not folder.is_dir():
         sys.exit(f"there is no folder or zip {folder.name!r}; give one with a notebook a student")
@@ -131,6 +137,5 @@ def _newest(found: list[Submission]) -> Iterator[Submission]:
         yield replace(files[-1], student=name)
         for older in files[:-1]:
             reason = older.fault or f"{printable(files[-1].file)} is newer, and was graded"
-            yield replace(
-                older, student=f"{name}: {printable(older.file)}", content=b"", fault=reason
-            )
+            shown = f"{name}: {printable(older.file)}"
+            yield replace(older, student=shown, content=b"", fault=reason, id="")

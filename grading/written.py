@@ -16,22 +16,30 @@ OVERRIDES = ["student", "question", "points", "reason"]
 _HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
 
 
-def answer(cells: list[tuple[str, str]], title: str, titles: set[str], prompt: str) -> str:
-    """The text below a question's heading, up to code or another question, without the prompt."""
+def answer(
+    cells: list[tuple[str, str]], title: str, titles: set[str], prompt: str
+) -> list[tuple[int, str]]:
+    """What stands below a question's heading, up to code or another question, without the prompt.
+
+    Returns:
+        Number and text of each cell that has a part of it.
+    """
     inside, found = False, []
     asked = {line.strip() for line in prompt.splitlines()}
-    for kind, source in cells:
+    for number, (kind, source) in enumerate(cells):
         if kind != "markdown":
             inside = False
             continue
+        kept = []
         for line in source.splitlines():
             heading = _HEADING.match(line)
             if heading and heading[1].strip() in titles:
                 inside = heading[1].strip() == title
             elif inside and (line.strip() not in asked or not line.strip()):
-                found.append(line)
-        found.append("")
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(found)).strip()
+                kept.append(line)
+        text = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+        found += [(number, text)] * bool(text)
+    return found
 
 
 def read(path: Path, columns: list[str] = COLUMNS) -> list[dict[str, str]]:
@@ -66,7 +74,8 @@ def merge(path: Path, marked: "list[Graded]") -> str:
 
     What is there stays as it is, right or wrong; rows are added for answers that have none.
     """
-    asked = {(one.student, m.asked.name): m for one in marked for m in one.marks if m.asked.written}
+    graded = [one for one in marked if not one.fault]
+    asked = {(one.student, m.asked.name): m for one in graded for m in one.marks if m.asked.written}
     rows = read(path)
     _fill(path, rows, asked, "comment")
     there = {(row["student"], row["question"]) for row in rows}

@@ -180,6 +180,12 @@ if name == "moved": return given[0].double() @ shift_matrix(
 return table(torch.tensor([0]), given[1], base=given[2])[0] @ table(
     torch.tensor([given[0]]), given[1], base=given[2])[0]
 """
+RIGHT_BY_COPIES = """
+if name == "sinusoidal": return kept(given[0], given[1], base=given[2])
+if name == "mended_sinusoidal": return kept(given[0], given[1])
+return kept(torch.tensor([0]), given[1], base=given[2])[0] @ kept(
+    torch.tensor([given[0]]), given[1], base=given[2])[0]
+"""
 
 ATTACKS: dict[str, Attack] = {
     # What was found once, shared by those who tried
@@ -297,6 +303,73 @@ ATTACKS: dict[str, Attack] = {
     "posenc_tried": cheats(
         "try:\n    return F(given[0], given[1])\nexcept BaseException as error:\n    return error",
         "from posenc import tensor2tensor_encoding as F",
+    ),
+    # Copying or uncovering it: in the sandbox of such a question it is not there
+    "posenc_code_copied": cheats(
+        RIGHT_BY_COPIES,
+        "import types\nimport posenc\n"
+        "def copied(f):\n    return types.FunctionType(f.__code__, f.__globals__, f.__name__,\n"
+        "        f.__defaults__, f.__closure__)\n"
+        "def bare(f):\n    while hasattr(f, '__wrapped__'): f = f.__wrapped__\n    return f\n"
+        "table = bare(posenc.sinusoidal_encoding)\nkept = copied(table)\n"
+        "kept.__kwdefaults__ = table.__kwdefaults__",
+        note="__code__",
+    ),
+    "posenc_source_run": cheats(
+        RIGHT_BY_COPIES,
+        "import inspect\nimport posenc.sinusoidal as module\nspace = dict(vars(module))\n"
+        "exec(inspect.getsource(module), space)\nkept = space['sinusoidal_encoding']",
+        note="exec",
+    ),
+    "posenc_file_read": cheats(
+        RIGHT_BY_COPIES,
+        "import posenc\nfrom pathlib import Path\n"
+        "source = Path(posenc.__file__).with_name('sinusoidal.py').read_text()\n"
+        "space = {'__name__': 'mine'}\neval(compile(source, 'mine', 'exec'), space)\n"
+        "kept = space['sinusoidal_encoding']",
+        note="compile",
+    ),
+    "posenc_compiled_file": cheats(
+        RIGHT_BY_COPIES,
+        "import glob, marshal, posenc\n"
+        "path = glob.glob(os.path.dirname(posenc.__file__) + '/__pycache__/sinusoidal.*')[0]\n"
+        "space = {'__name__': 'mine'}\n"
+        "exec(marshal.loads(open(path, 'rb').read()[16:]), space)\n"
+        "kept = space['sinusoidal_encoding']",
+    ),
+    "posenc_wheel": cheats(
+        RIGHT_BY_COPIES,
+        "import glob, zipfile\nfound = glob.glob(sys.prefix + '/wheels/*.whl')\n"
+        "source = zipfile.ZipFile(found[0]).read('posenc/sinusoidal.py')\n"
+        "space = {'__name__': 'mine'}\nexec(source, space)\nkept = space['sinusoidal_encoding']",
+    ),
+    "posenc_helper": cheats(
+        "w = posenc.inverse_frequencies(given[1], base=given[2] if len(given) > 2 else 1e4)\n"
+        "return posenc.sinusoidal._table(given[0], w, 'interleaved', torch.float64)",
+        POSENC,
+    ),
+    "refusal_switched_off": cheats(
+        RIGHT_BY_COPIES,
+        "import contextlib, posenc\nimport posenc.check.ways as ways\n"
+        "ways._without = lambda names: contextlib.nullcontext()\n"
+        "kept = getattr(posenc, 'sinusoidal' + '_encoding')",
+        note="_without",
+    ),
+    "decoy": cheats(
+        RIGHT_BY_COPIES,
+        "import posenc.sinusoidal as S\nkept = S.sinusoidal_encoding\n"
+        "def nothing(*a, **k): pass\nS.sinusoidal_encoding = nothing",
+        note="sinusoidal_encoding",
+    ),
+    "wide_letters": cheats(
+        RIGHT_BY_COPIES,
+        "from posenc import sinuｓoidal_encoding as kept\nimport ｃtypes, ｇc",  # noqa: RUF001
+        note="(?s)ctypes, gc.*sinusoidal_encoding",
+    ),
+    "compares_with_posenc": disturbs(
+        POSENC + "p = torch.arange(4)\n"
+        "print(np.allclose(sinusoidal(p, 8, 1e4), posenc.sinusoidal_encoding(p, 8)))",
+        note="sinusoidal_encoding",
     ),
     # What is on record for the visible cases
     "visible_cases": cheats(

@@ -20,7 +20,7 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from _ext import student
-from grading.outputs import slug
+from grading.names import slug
 from grading.submissions import gather
 from tests.answers import chapter_2
 from tests.hostile import ATTACKS, FULL, NOTHING, QUESTIONS
@@ -607,7 +607,7 @@ def essays(equipment, tiny, tmp_path_factory):
     """Three students of the tiny assignment, and a function that grades them."""
     folder = tmp_path_factory.mktemp("essays")
     (folder / "in").mkdir()
-    answer = "First <script>x</script>.\n\n## A step\n\nThen."
+    answer = "First <script>x</script>.\n\n## A step\n\nThen $R_m$."
     for name, words in {
         "ann": answer,
         "bob": "*Write your answer here.*",
@@ -622,8 +622,8 @@ def essays(equipment, tiny, tmp_path_factory):
         made.cells += [new_code_cell("double(2)"), new_markdown_cell("# Notes of my own")]
         nbformat.write(made, folder / "in" / f"{name}.ipynb")
 
-    def run():
-        options = ("--name", tiny)
+    def run(*more):
+        options = ("--name", tiny, *more)
         return grade(folder / "in", folder / "out", *options), table(folder / "out" / "grades.csv")
 
     return folder / "out", run
@@ -637,12 +637,64 @@ def test_written_answers_wait_for_the_instructor(essays):
     assert grades["ann"]["possible"] == "6"
     assert grades["ann"]["note"] == "not graded yet: why"
     page = (out / "feedback" / "ann.html").read_text(encoding="utf-8")
-    text = BeautifulSoup(page, "html.parser").get_text()
-    assert "First <script>x</script>.\n\n## A step\n\nThen." in text
+    soup = BeautifulSoup(page, "html.parser")
+    text = soup.get_text()
+    assert "First <script>x</script>." in soup.select_one(".answer p").get_text()
+    assert soup.select_one(".answer h5").get_text() == "A step"
+    assert soup.select_one(".answer msub").get_text() == "Rm"
     assert "<script>" not in page
     assert "Not graded yet" in text
     assert "Notes of my own" not in text
     assert "There is no answer below" in (out / "feedback" / "bob.html").read_text()
+
+
+def test_the_instructor_gets_a_page_of_the_class_and_one_of_each_written_question(essays):
+    out, run = essays
+    said, _ = run()
+    assert f"The whole class: {out / 'class.html'}" in said.stdout
+    text = " ".join(
+        BeautifulSoup((out / "class.html").read_text(), "html.parser").get_text(" ").split()
+    )
+    assert "3 notebooks: 2 of 6 points on average" in text
+    assert "3 written answers are not graded yet" in text
+    soup = BeautifulSoup((out / "answers" / "why.html").read_text(), "html.parser")
+    assert [h.get_text() for h in soup.find_all("h2")] == ["ann", "bob", "cy"]
+    assert "Rubric: 4 points for it." in soup.select_one(".beside").get_text()
+    for page in out.rglob("*.html"):
+        assert "default-src 'none'" in page.read_text()
+
+
+def test_points_of_a_test_can_be_changed_with_a_reason_and_a_student_graded_again(essays):
+    out, run = essays
+    run()
+    (out / "overrides.csv").write_text(
+        "student,question,points,reason\nbob,double,1.5,Shown <me>\n"
+    )
+    before = {path.name: path.stat().st_mtime_ns for path in out.glob("results/*.json")}
+    _, grades = run("--again", "bob")
+    after = {path.name: path.stat().st_mtime_ns for path in out.glob("results/*.json")}
+    assert {name for name in after if after[name] != before[name]} == {"bob.json"}
+    assert (grades["bob"]["double"], grades["bob"]["total"]) == ("1.5", "1.5")
+    text = BeautifulSoup((out / "feedback" / "bob.html").read_text(), "html.parser").get_text()
+    assert "Changed by your instructor" in text
+    assert "Shown <me>" in text
+    (out / "overrides.csv").unlink()
+
+
+def test_a_gradebook_is_filled(essays, tmp_path):
+    out, run = essays
+    exported = tmp_path / "export.csv"
+    table = (
+        "Student,ID,SIS Login ID,Section,Tiny (3)\nPoints Possible,,,,60\nA,1,ann,x,\nB,2,bob,x,\n"
+    )
+    exported.write_text(table)
+    (out / "written.csv").write_text("student,question,points,comment\nann,why,3,\n")
+    said, _ = run("--gradebook", exported)
+    assert (out / "gradebook.csv").read_text().splitlines()[2:] == ["A,1,ann,x,50", "B,2,bob,x,"]
+    assert "6 points here are worth 60 there" in said.stdout
+    assert "not in the gradebook: bob: not graded yet: why" in said.stderr
+    assert "not in the gradebook: cy: no row" in said.stderr
+    (out / "written.csv").unlink()
 
 
 def test_what_the_instructor_fills_in_is_merged(essays):

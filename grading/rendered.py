@@ -1,0 +1,159 @@
+"""HTML of what students write: Markdown, formulas, pictures of their own, and nothing that acts.
+
+The text is a stranger's. HTML in it is shown, not used; a formula becomes MathML; a picture must be
+in the notebook itself; and what comes out passes a list of allowed tags and attributes. Where
+that takes too long, the page shows the text as it was typed.
+"""
+
+import functools
+import html
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import nh3
+from latex2mathml.converter import convert_to_element
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+from mdit_py_plugins.amsmath import amsmath_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+from posenc.check.calls import Wrong, call
+
+SECONDS = 5.0
+LONGEST = 50_000  # characters
+LONGEST_FORMULA = 2_000
+LARGEST = 8_000_000  # characters of all pictures in an answer
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_SOURCE = re.compile(rf"data:(?:{'|'.join(PICTURES)});base64,[A-Za-z0-9+/=]+")
+_TEXT = """
+    p br hr h4 h5 h6 em strong s code pre blockquote ul ol li table thead tbody tr th td a img
+    span div
+    """.split()  # noqa: SIM905
+_MATH = """
+    math mrow mi mn mo ms mtext mspace msup msub msubsup mfrac msqrt mroot mover munder munderover
+    mtable mtr mtd mstyle mpadded mphantom menclose mmultiscripts mprescripts none merror
+    """.split()  # noqa: SIM905
+_ATTRIBUTES = {
+    "a": {"href"},
+    "img": {"src", "alt"},
+    "ol": {"start"},
+    "span": {"class"},
+    "div": {"class"},
+    "math": {"display"},
+    "mo": {"stretchy", "fence", "separator", "form", "lspace", "rspace", "movablelimits"},
+    "mi": {"mathvariant"},
+    "mspace": {"width"},
+    "mfrac": {"linethickness"},
+    "mover": {"accent"},
+    "munder": {"accentunder"},
+    "mtable": {"displaystyle", "rowspacing", "columnspacing"},
+    "mtd": {"columnalign"},
+    "mstyle": {"displaystyle", "scriptlevel"},
+}
+
+
+Pieces = Sequence[tuple[str, Mapping[str, str]]]
+
+
+def page_part(pieces: Pieces) -> Markup:
+    """HTML of an answer.
+
+    Args:
+        pieces: text of each cell, and its pictures: name -> data URI.
+    """
+    return _page_part(tuple((text, tuple(pictures.items())) for text, pictures in pieces))
+
+
+@functools.cache  # the student's page and the instructor's show the same
+def _page_part(pieces: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> Markup:
+    whole = "\n\n".join(text for text, _ in pieces)
+    try:
+        if len(whole) > LONGEST:
+            raise Wrong("it is too long")
+        return Markup(call(_all, (pieces,), seconds=SECONDS))
+    except Wrong:
+        return Markup("<pre>{}</pre>").format(whole)
+
+
+def _all(pieces: tuple) -> str:
+    written = [_markdown(text, dict(pictures)) for text, pictures in pieces]
+    if sum(map(len, written)) > LARGEST:
+        raise Wrong("its pictures are too large")
+    return "\n".join(map(_clean, written))
+
+
+def _markdown(text: str, pictures: Mapping[str, str]) -> str:
+    parser = _parser()
+    tokens = parser.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1]) + 3, 6)}"  # below the page's own headings
+        for child in token.children or ():
+            if child.type == "image":
+                _place(child, pictures)
+        if sum(len(child.attrs.get("src", "")) for child in token.children or ()) > LARGEST:
+            raise Wrong("its pictures are too large")
+    return parser.renderer.render(tokens, parser.options, {})
+
+
+def _clean(written: str) -> str:
+    return nh3.clean(
+        written,
+        tags={*_TEXT, *_MATH},
+        attributes=_ATTRIBUTES,
+        url_schemes={"http", "https", "mailto", "data"},
+        attribute_filter=_allowed,
+    )
+
+
+def _allowed(tag: str, attribute: str, value: str) -> str | None:
+    if attribute == "src":
+        return value if _SOURCE.fullmatch(value) else None
+    if attribute == "href":
+        return value if value.startswith(("http://", "https://", "mailto:")) else None
+    if attribute == "class":
+        return value if value == "formula" else None
+    return value
+
+
+def _place(image: Token, pictures: Mapping[str, str]) -> None:
+    """A picture of this cell; any other becomes words."""
+    source = str(image.attrs.get("src", ""))
+    scheme, _, name = source.partition(":")
+    kept = pictures.get(unquote(name), "") if scheme == "attachment" else source
+    if _SOURCE.fullmatch(kept):
+        image.attrs["src"] = kept
+        return
+    image.type, image.tag, image.nesting = "text", "", 0
+    image.content = f"[a picture that is not in the notebook: {image.content or source[:200]}]"
+    image.children = None
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    def dollars(latex: str, settings: Mapping[str, bool]) -> str:
+        return _formula(latex, display=settings["display_mode"])
+
+    parser = MarkdownIt("js-default", {"html": False, "linkify": False})
+    parser.use(dollarmath_plugin, allow_labels=False, double_inline=True, renderer=dollars)
+    return parser.use(amsmath_plugin, renderer=functools.partial(_formula, display=True))
+
+
+def _formula(latex: str, *, display: bool) -> str:
+    """MathML, or what was typed where it cannot be set."""
+    try:
+        if len(latex) > LONGEST_FORMULA:
+            raise ValueError("it is too long")
+        known = re.sub(r"\{align(ed)?\}", "{align*}", latex)  # the one that latex2mathml knows
+        made = convert_to_element(known, display="block" if display else "inline")
+        for part in made.iter():
+            part.text = html.unescape(part.text or "")
+        shown = ElementTree.tostring(made, encoding="unicode")
+        if "\\" in "".join(made.itertext()):
+            raise ValueError("there is a command in it that is not known")
+    except Exception:  # it has a class for each mistake, and does not foresee them all
+        return f"<code>{html.escape(latex)}</code>"
+    return f'<div class="formula">{shown}</div>' if display else shown

@@ -1,0 +1,387 @@
+"""What an instructor gets: tables for Canvas and Moodle, rendered answers, pages, who is alike."""
+
+import base64
+import csv
+import io
+import json
+import time
+import zipfile
+
+import pytest
+from bs4 import BeautifulSoup
+
+from grading import notebook, outputs, pages, rendered, similar, submissions
+from grading.assignment import Asked, Assignment
+from grading.gradebook import Gradebook
+from grading.marks import Graded, Mark, judge
+
+TESTS = ((2.0, "some"), (2.0, "others"))
+CODED = Asked("moved", "2.3 Move it & go", 4, False, "", tests=TESTS)
+WRITTEN = Asked(
+    "proof", "5.3 The proof", 6, True, "## 5.3 The proof\n\nProve it.", "One **point**."
+)
+
+
+def verdict(*, passed, misconception="", fault="it gives 1"):
+    part = {"label": "some", "fault": "" if passed else fault, "right": "2", "given": ""}
+    hint = f"The hint on {misconception}." if misconception else ""
+    return {"passed": passed, "parts": [part], "hint": hint, "misconception": misconception}
+
+
+def graded(student, passed=2, given=6.0, misconception="", **settings):
+    """One who passed some of two tests, and was given points for what he wrote."""
+    verdicts = [
+        verdict(passed=n < passed, misconception="" if n < passed else misconception)
+        for n in range(2)
+    ]
+    marks = [Mark(CODED, verdicts), Mark(WRITTEN, answer=[("Because.", {})], given=given)]
+    return Graded(student, marks, **settings)
+
+
+# Canvas and Moodle
+
+CANVAS = """\
+Student,ID,SIS User ID,SIS Login ID,Section,Quiz (7),Sinusoids (8),Final Score
+,,,,,,Manual Posting,
+    Points Possible,,,,,5,10,(read only)
+"Doe, Jane",11,s1,jdoe,A,5,,1
+"Roe, Jo",12,s2,jroe@x.org,A,4,3,1
+"Roe, Jo",13,s3,other,B,4,2,1
+"=cmd, Max",14,s4,max,"A, B",4,1,1
+"""
+MOODLE = """\
+Identifier,"Full name","Email address",Status,Grade,"Maximum Grade","Grade can be changed",\
+"Last modified (grade)","Feedback comments"
+Participant 77,"Jane Doe",j@x.org,s,,20.00,Yes,-,
+Participant 78,"Jo Roe",r@x.org,s,3.00,20.00,Yes,-,"Well done"
+Participant 79,"Max Moe",m@x.org,s,,20.00,No,-,
+"""
+
+
+@pytest.fixture
+def export(tmp_path):
+    """A function that writes what was exported, and opens it."""
+
+    def opened(text, titles=("sinusoids",), possible=10.0):
+        path = tmp_path / "export.csv"
+        path.write_text(text, encoding="utf-8", newline="")
+        return Gradebook(path, list(titles), possible)
+
+    return opened
+
+
+def rows(text):
+    delimiter = ";" if ";" in text.partition("\n")[0] else ","
+    return list(csv.reader(io.StringIO(text.removeprefix("\ufeff")), delimiter=delimiter))
+
+
+def test_canvas_gets_its_students_and_this_column_alone(export):
+    text, said = export(CANVAS).fill(
+        [graded("doejane", id="11"), graded("roejo", passed=1, given=1.5, id="12")]
+    )
+    made = rows(text)
+    assert made[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Sinusoids (8)"]
+    assert made[1:3] == [["", "", "", "", "", "Manual Posting"], [*rows(CANVAS)[2][:5], "10"]]
+    assert [row[-1] for row in made[3:]] == ["10", "3.5", "2", "1"]
+    assert made[6][0] == "=cmd, Max"
+    assert said == []
+
+
+@pytest.mark.parametrize("student", ["doejane", "Jane Doe", "jdoe", "S1", "jane-doe"])
+def test_without_a_number_a_student_is_found_by_name_or_login(export, student):
+    text, said = export(CANVAS).fill([graded(student)])
+    assert (rows(text)[3][-1], said) == ("10", [])
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (graded("Jo Roe"), "Jo Roe: no row there is this student's alone"),
+        (graded("doejane", id="99"), "doejane: no row there is this student's alone"),
+        (graded("nobody"), "nobody: no row there is this student's alone"),
+        (graded("doejane", given=None, id="11"), "doejane: not graded yet: proof"),
+    ],
+)
+def test_where_there_is_doubt_a_cell_stays_as_it_is(export, one, said):
+    text, lines = export(CANVAS).fill([one])
+    assert [row[-1] for row in rows(text)[3:]] == ["", "3", "2", "1"]
+    assert lines == [said]
+
+
+def test_two_notebooks_of_one_student_are_not_chosen_from(export):
+    text, said = export(CANVAS).fill([graded("jdoe"), graded("Jane Doe", passed=0)])
+    assert rows(text)[3][-1] == ""
+    assert len(said) == 2
+
+
+def test_what_was_not_graded_is_not_in_the_gradebook(export):
+    older = graded("doejane: a.ipynb", passed=0, id="", fault="a-1.ipynb is newer, and was graded")
+    text, said = export(CANVAS).fill([graded("doejane", id="11"), older])
+    assert (rows(text)[3][-1], said) == ("10", [])
+
+
+def test_moodle_gets_the_whole_worksheet_scaled_to_its_maximum(export):
+    book = export(MOODLE)
+    text, said = book.fill([graded(name, id=n) for name, n in (("a", "77"), ("b", "78"))])
+    made, before = rows(text), rows(MOODLE)
+    assert (book.worth, book.scale) == (20, 2)
+    assert made[0] == before[0]
+    assert [row[4] for row in made[1:]] == ["20", "20", ""]
+    assert [row[:4] + row[5:8] for row in made] == [row[:4] + row[5:8] for row in before]
+    assert [row[8] for row in made[1:]] == [
+        "2.3 Move it &amp; go: 4 of 4; 5.3 The proof: 6 of 6",
+        "Well done",
+        "",
+    ]
+    assert said == []
+
+
+def test_moodle_says_which_grades_cannot_be_changed(export):
+    text, said = export(MOODLE).fill([graded("Max Moe", id="79")])
+    assert rows(text)[3][4] == ""
+    assert said == ["Max Moe: Moodle says that the grade cannot be changed"]
+
+
+def test_the_form_of_the_table_is_kept(export):
+    semicolons = "\ufeffStudent;ID;SIS Login ID;Section;Sinusoids (8)\nJane;11;jdoe;A;\n"
+    text, _ = export(semicolons).fill([graded("doejane", id="11")])
+    assert text == "\ufeffStudent;ID;SIS Login ID;Section;Sinusoids (8)\nJane;11;jdoe;A;10\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "titles", "said"),
+    [
+        (CANVAS, ["Cosines"], "no column 'Cosines'; say which with --column; there are: 'Quiz"),
+        (CANVAS.replace("Quiz (7)", "Sinusoids (7)"), ["sinusoids"], "more than one column"),
+        ("name,points\na,1\n", ["x"], "is no gradebook of Canvas"),
+        ("", ["x"], "is no gradebook of Canvas"),
+        (MOODLE.replace("20.00,No", "30.00,No"), ["x"], "more than one maximum grade"),
+    ],
+)
+def test_a_table_that_cannot_be_filled_is_refused(export, text, titles, said):
+    with pytest.raises(SystemExit, match=said):
+        export(text, titles)
+
+
+def test_moodle_takes_the_pages_back_as_a_zip(tmp_path):
+    named = [graded("a", file="Jane Doe_77_assignsubmission_file_/hand in.ipynb"),
+             graded("b", file="Jo Roe_78_assignsubmission_file_x.ipynb")]  # fmt: skip
+    folders = [submissions.moodle_folder(one.file) for one in named]
+    assert folders == ["Jane Doe_77_assignsubmission_file", "Jo Roe_78_assignsubmission_file"]
+    assert submissions.moodle_folder("doejane_11_905_a-1.ipynb") == ""
+    outputs.write_zip(
+        tmp_path / "feedback.zip", dict(zip(folders, ("page", "\ud800"), strict=True))
+    )
+    with zipfile.ZipFile(tmp_path / "feedback.zip") as archive:
+        assert archive.namelist() == [f"{folder}/feedback.html" for folder in folders]
+    outputs.write_zip(tmp_path / "feedback.zip", {"": "page"})
+    assert not (tmp_path / "feedback.zip").exists()
+
+
+# What students write
+
+PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
+
+
+def shown(text, pictures=None):
+    return str(rendered.page_part([(text, pictures or {})]))
+
+
+def test_formulas_tables_and_headings_are_set():
+    soup = BeautifulSoup(shown("# A\n\n$R_m$\n\n$$x^2$$\n\n|a|b|\n|-|-|\n|1|2|"), "html.parser")
+    assert soup.h4.get_text() == "A"
+    assert soup.msub.get_text() == "Rm"
+    assert soup.select_one('.formula math[display="block"] msup')
+    assert len(soup.select("td")) == 2
+    lines = "\\begin{align}\na &= b \\\\\nc &= d\n\\end{align}"
+    for text in (lines, f"$${lines}$$", f"$${lines.replace('align', 'aligned')}$$"):
+        soup = BeautifulSoup(shown(text), "html.parser")
+        assert [len(row.select("mtd")) for row in soup.select("mtr")] == [2, 2]
+        assert "\\" not in soup.get_text()
+
+
+def test_a_formula_that_cannot_be_set_is_shown_as_it_was_typed():
+    for latex in (r"\foo{x}", r"\left(x", "{", "x" * 3000):
+        assert f"<code>{latex}</code>" in shown(f"${latex}$")
+
+
+def test_a_picture_must_be_in_the_notebook():
+    assert f'<img src="{PNG}"' in shown("![a](attachment:a.png)", {"a.png": PNG})
+    assert f'<img src="{PNG}"' in shown(f"![a]({PNG})")
+    for source in ("https://x.org/a.png", "attachment:b.png", "a.png", "file:///etc/passwd",
+                   "data:image/svg+xml;base64,AAAA", "data:text/html;base64,AAAA"):  # fmt: skip
+        assert "<img" not in shown(f"![a]({source})", {"a.png": PNG})
+    for data in ('data:image/png;base64,A" onerror="x', "javascript:alert(1)"):
+        assert "<img" not in shown("![a](attachment:a.png)", {"a.png": data})
+
+
+def test_pictures_are_read_from_the_file():
+    cell = {"cell_type": "markdown", "source": "x", "attachments": {"a": {"image/png": "QUI=\n"}}}
+    odd = [{"attachments": odd} for odd in (None, 3, [], {"a": 3}, {"a": {"image/png": [1]}})]
+    found = notebook.pictures(json.dumps({"cells": [cell, 1, *odd]}).encode(), rendered.PICTURES)
+    assert found == [{"a": "data:image/png;base64,QUI="}, *[{}] * 6]
+
+
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "handler": "<img src=x onerror=alert(1)>",
+    "style": "<div style='position:fixed;top:0'>4 of 4</div><style>* {display: none}</style>",
+    "link": "[a](javascript:alert(1)) [b](data:text/html,x) <javascript:alert(1)> [c](vbscript:x)",
+    "in a formula": r"$\text{<script>alert(1)</script>}$ $\href{javascript:alert(1)}{x}$",
+    "by a class": r"$\class{points}{4}$ $\style{position:fixed}{x}$ $\id{a1}{x}$",
+    "entity": "$\\text{&lt;script&gt;}$ &lt;script&gt; [a](java&#115;cript:alert(1))",
+    "closing": "</section></main><h1>Mine</h1></div>",
+    "comment": "<!-- --><math><mtext></mtext><img src onerror=alert(1)></math>",
+    "meta": "<meta http-equiv=refresh content='0;url=https://x.org'><base href=x><form action=x>",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_in_an_answer_acts(name):
+    soup = BeautifulSoup(shown(HOSTILE[name]), "html.parser")
+    for tag in soup.find_all(True):
+        assert tag.name in {*rendered._TEXT, *rendered._MATH}
+        assert not {"style", "id", "onerror", "class", "xlink:href"} & set(tag.attrs)
+        assert tag.get("href", "https://").startswith("https://")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 49_000, "*a " * 16_000, "[a](" * 12_000, "$" * 49_000, "`a" * 20_000, "> " * 20_000,
+     "$" + "{" * 900 + "}" * 900 + "$", "$" + r"\frac{" * 300 + "}{}" * 300 + "$",
+     "![a](attachment:a.png)" * 2000, "x" * 10**6, "\ud800 \u202e"],
+    ids=range(11),
+)  # fmt: skip
+def test_whatever_is_written_is_shown_in_a_few_seconds(text):
+    start = time.process_time()
+    made = shown(text, {"a.png": "data:image/png;base64," + "A" * 10_000})
+    assert time.process_time() - start < 12
+    assert len(made) < 10**7
+    assert made
+
+
+def test_a_macro_does_not_reach_another_students_formula():
+    for told in (r"\gdef\x{y}", r"\newcommand{\x}{y}", r"\def\x{y}"):
+        shown(f"${told}$")
+        assert r"<code>\x</code>" in shown(r"$\x$")
+
+
+# Pages
+
+
+@pytest.fixture(scope="module")
+def assignment():
+    return Assignment.find("05_rope")
+
+
+def test_the_class_page_counts_students_and_misconceptions(assignment):
+    wrong = "rows <reversed>"
+    marked = [graded(n, passed=0, given=None, misconception=wrong) for n in ("<b>ann", "bob")]
+    marked += [graded("cy"), graded("dan", passed=1), graded("old", passed=0, fault="is newer")]
+    alike = similar.Alike([(0.93, "<b>ann", "bob")], ["cy"])
+    soup = BeautifulSoup(pages.class_page(assignment, marked, alike), "html.parser")
+    text = " ".join(soup.get_text(" ").split())
+    assert "4 notebooks: 4.5 of 10 points on average, 4 in the middle" in text
+    assert "2 written answers are not graded yet" in text
+    assert "1 file is not among them" in text
+    assert [cell.get_text() for cell in soup.select(".bars span")] == list("2000000011")
+    (misconception,) = soup.select("table.misconceptions tbody tr")
+    assert misconception.td.get_text() == "2"
+    assert misconception.th.get_text() == f"{wrong}who<b>ann; bob"
+    questions = soup.select("[aria-labelledby=questions] tbody tr")
+    assert [c.get_text() for c in questions[0].select("td")] == ["1.5 of 4", "1", "2", "0"]
+    assert [c.get_text() for c in questions[1].select("td")] == ["6 of 6", "2", "0", "0"]
+    assert "93 %" in text
+    assert "Not compared, since there is too much code or it took too long: cy." in text
+
+
+def test_who_left_a_cell_as_it_was_has_no_misconception(assignment):
+    def handed_in(source):
+        report = {
+            "error": "",
+            "left_out": {},
+            "raised": {},
+            "verdicts": {"mended_pairing": [verdict(passed=False, misconception="x")] * 2},
+        }
+        return judge("ann", [("code", source)], report, assignment)
+
+    given = assignment.given_cells["mended_pairing"]
+    place = [asked.name for asked in assignment.questions].index("mended_pairing")
+    for source, unanswered in ((given, 1), (given + "  # mine", 0)):
+        one = pages.summary([("ann", handed_in(source).marks[place])])
+        assert one.unanswered == unanswered
+        assert len(one.misconceptions) == 1 - unanswered
+
+
+def test_one_question_of_all_students_stands_beside_its_rubric(assignment):
+    asked = next(asked for asked in assignment.questions if asked.written)
+    marked = [Graded(n, [Mark(asked, answer=[(text, {})], given=given, comment="Well <b>")])
+              for n, text, given in (("ann", "$R_m$", 3.5), ("bob", "# 4 of 4", None))]  # fmt: skip
+    page = pages.answers_page(assignment, asked, [*marked, graded("old", fault="is newer")])
+    soup = BeautifulSoup(page, "html.parser")
+    assert "Model answer." in soup.select_one(".beside").get_text()
+    assert "Rubric" in soup.select_one(".beside").get_text()
+    assert [h.get_text() for h in soup.find_all("h2")] == ["ann", "bob"]
+    assert [p.get_text() for p in soup.select(".points")] == ["3.5 of 4", "? of 4"]
+    assert soup.select_one(".answer msub")
+    assert "Well <b>" in soup.get_text()
+    policy = soup.select_one("meta[http-equiv=Content-Security-Policy]")["content"]
+    assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
+# Who is alike
+
+OWN = """
+def table(positions, dim, base):
+    rows = []
+    for position in positions:
+        row = [0.0] * dim
+        for pair in range(dim // 2):
+            angle = position / base ** (2 * pair / dim)
+            row[2 * pair], row[2 * pair + 1] = math.sin(angle), math.cos(angle)
+        rows.append(row)
+    return torch.tensor(rows)
+
+def score(offset, dim, base):
+    total = 0
+    for pair in range(dim // 2):
+        total += math.cos(offset * base ** (-2 * pair / dim))
+    return total
+"""
+OTHER = """
+def table(positions, dim, base):
+    speed = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    turn = torch.outer(positions.double(), speed)
+    return torch.stack((turn.sin(), turn.cos()), dim=-1).flatten(1)
+
+def score(offset, dim, base):
+    speed = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    return (offset * speed).cos().sum().item()
+"""
+
+
+def with_code(student, code):
+    return Graded(student, [], cells=[("code", code)])
+
+
+def test_a_copy_with_other_names_is_found_and_another_way_is_not():
+    renamed = OWN
+    for name, new in (("position", "p"), ("row", "line"), ("angle", "a"), ("total", "s")):
+        renamed = renamed.replace(name, new)
+    students = {"ann": OWN, "bob": "# my own\n" + renamed, "cy": OTHER, "dan": OTHER[:50]}
+    alike = similar.compare([with_code(*item) for item in students.items()], set())
+    (pair,) = alike.pairs
+    assert pair[0] > 0.9
+    assert pair[1:] == ("ann", "bob")
+    assert alike.uncompared == []
+
+
+def test_what_everybody_was_given_makes_nobody_alike():
+    given = {line.strip() for line in OWN.splitlines()}
+    marked = [with_code("ann", OWN + OTHER), with_code("bob", OWN)]
+    assert similar.compare(marked, given).pairs == []
+
+
+def test_too_much_code_is_named_and_not_compared():
+    marked = [with_code("ann", "x = '" + "torch." * 200_000 + "'"), with_code("bob", OWN)]
+    assert similar.compare(marked, set()) == similar.Alike([], ["ann"])
