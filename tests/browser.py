@@ -9,7 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import pytest
+from helpers import lacking
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request, Response
 
 from _ext import browser as chromium
@@ -27,11 +27,6 @@ def pages(site: Path) -> list[str]:
 
 def _leads_on(file: Path) -> bool:
     return 'http-equiv="refresh"' in file.read_text(encoding="utf-8")[:1000].lower()
-
-
-def lacking(reason: str) -> None:
-    """Skip a test for want of a thing, but never where the result counts."""
-    (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
 
 
 def launch(playwright: Playwright) -> Browser:

@@ -16,6 +16,7 @@ import nbformat
 import pytest
 import torch
 from bs4 import BeautifulSoup
+from helpers import lacking
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from myst_nb.core.utils import coalesce_streams
@@ -37,13 +38,6 @@ COLAB = ROOT / ".venv-colab"
 SITE = "https://someone.github.io/where-am-i/"
 SHOWN_AS_HTML = ("explore(", "live figure", "to draw", "to place", "to turn")
 EACH_CHAPTER = pytest.mark.parametrize("name", CHAPTERS)
-
-
-def missing(reason):
-    """On a reader's machine a test may lack what it needs; in CI it may not."""
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 # The repository
@@ -392,7 +386,7 @@ def drafted(name):
 
 @pytest.fixture
 def draft(name):
-    return drafted(name) or missing(f"{name} was not built as it is now; type: make book")
+    return drafted(name) or lacking(f"{name} was not built as it is now; type: make book")
 
 
 @pytest.fixture
@@ -537,7 +531,7 @@ def site(tmp_path_factory):
 def machine(tmp_path, monkeypatch):
     """A fresh machine with Colab's packages, where a test may install more: its Python."""
     if not (COLAB / ".ready").exists():
-        missing("there is no environment with Colab's packages; type: make .venv-colab/.ready")
+        lacking("there is no environment with Colab's packages; type: make .venv-colab/.ready")
     python = tmp_path / "machine" / "bin" / "python"
     command = [COLAB / "bin" / "python", "-m", "venv", "--without-pip", tmp_path / "machine"]
     subprocess.run(command, check=True)
@@ -606,7 +600,7 @@ def test_a_copy_runs_in_colab_and_changes_nothing_there(name, draft, site, machi
 @pytest.mark.parametrize("name", [path.stem for path in student.masters()])
 def test_an_exercise_runs_in_colab_and_can_be_solved_there(name, site, machine, tmp_path):
     if not DRAFTS.exists():
-        missing(f"no copies in {DRAFTS}; type: make book")
+        lacking(f"no copies in {DRAFTS}; type: make book")
     copy = nbformat.read(site[1] / "student" / f"{name}.ipynb", as_version=4)
     solved = nbformat.read(student.EXERCISES / f"{name}.ipynb", as_version=4)
     for _, _, cell in student.blocks(solved):

@@ -17,6 +17,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
+from helpers import lacking
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from _ext import student
@@ -31,18 +32,11 @@ NAME = "02_sinusoidal"
 MASTER = nbformat.read(student.EXERCISES / f"{NAME}.ipynb", as_version=4)
 
 
-def missing(reason):
-    """On a reader's machine a test may lack what it needs; in CI it may not."""
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def equipment():
     current = ["make", "--question", ".venv-grading/.ready"]
     if not shutil.which("bwrap") or subprocess.run(current, cwd=ROOT, check=False).returncode:
-        missing("what grades is missing, or older than posenc; type: make grader")
+        lacking("what grades is missing, or older than posenc; type: make grader")
 
 
 def grading(tool, *arguments, **settings):

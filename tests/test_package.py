@@ -63,6 +63,7 @@ def test_importing_posenc_leaves_heavy_packages_out(package, fresh_imports):
         assert package not in modules
 
 
+@pytest.mark.alone
 def test_importing_posenc_adds_at_most_50_ms_to_torch(fresh_imports):
     assert statistics.median(seconds for seconds, _ in fresh_imports) <= 0.05
 

@@ -16,8 +16,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import SITE, lacking, pages, served, visit
+from browser import SITE, pages, served, visit
 from bs4 import BeautifulSoup, Tag
+from helpers import lacking
 from PIL import Image
 from playwright.sync_api import Locator, Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout

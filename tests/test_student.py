@@ -10,8 +10,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from browser import SITE, lacking
+from browser import SITE
 from bs4 import BeautifulSoup
+from helpers import lacking
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 

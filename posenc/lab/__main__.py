@@ -24,6 +24,7 @@ from posenc.lab.methods import METHODS
 from posenc.lab.sweep import alone, grid, sweep
 from posenc.lab.tables import STYLES, table
 from posenc.lab.tasks import TASKS
+from posenc.lab.training import Recipe
 
 QUICK = {"methods": ["sinusoidal", "rope", "t5", "alibi"], "tasks": ["text"], "seeds": [0]}
 
@@ -50,8 +51,8 @@ def main(arguments: list[str]) -> int:
     sweeper.add_argument("--seeds", nargs="+", type=int)
     sweeper.add_argument("--quick", action="store_true", help=", ".join(QUICK["methods"]))
     sweeper.add_argument("--steps", type=_positive, help="a task's own by default")
-    sweeper.add_argument("--batch", type=_positive, default=32)
-    sweeper.add_argument("--rate", type=_rate, default=2e-3, help="peak learning rate")
+    sweeper.add_argument("--batch", type=_positive, default=Recipe.batch)
+    sweeper.add_argument("--rate", type=_rate, default=Recipe.rate, help="peak learning rate")
     sweeper.add_argument(
         "--drawn", action="store_true", help="train at all lengths up to --lengths"
     )

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from posenc.lab.methods import METHODS
 from posenc.lab.tasks import TASKS
-from posenc.lab.training import named
+from posenc.lab.training import Recipe, named
 
 FORMAT = "posenc.lab 2"
 SHIPPED = Path(__file__).parent / "results"
@@ -54,8 +54,8 @@ class Run:
     train_length: int
     seed: int
     steps: int
-    batch: int = 32
-    rate: float = 2e-3
+    batch: int = Recipe.batch
+    rate: float = Recipe.rate
     device: str = "cpu"
     size: dict[str, int] = field(default_factory=dict)
     data_seed: int | None = None

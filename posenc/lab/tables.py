@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from posenc.lab.methods import METHODS
 from posenc.lab.records import Record
 from posenc.lab.tasks import TASKS
+from posenc.lab.training import Recipe
 
 STYLES = ("text", "markdown", "csv")
 
@@ -34,7 +35,7 @@ class Row:
     refused: dict[int, str]
     converged: int
     seeds: int
-    rate: float = 2e-3
+    rate: float = Recipe.rate
     knobs: str = ""
 
 
