@@ -219,6 +219,26 @@ def test_what_cannot_be_compared_is_refused(yours, reference, options, message):
         compare(yours, reference, **options)
 
 
+def test_keys_are_held_against_the_references_keys():
+    other = Rope(inverse_frequencies(64, base=5e5), 64)
+
+    def port(q, k, positions):
+        return ROPES["half"](q, positions), other(k, positions)
+
+    found = compare(port, ROPES["half"])
+    assert not found.agrees
+    assert found.mistake == "base 500000"
+    assert found.notes == ("queries agree, keys do not: all of this is said of the keys",)
+    assert compare(port, port).agrees
+    assert compare(lambda q, k, positions: (q, k), port).notes == ()
+
+
+@pytest.mark.parametrize("length", [8192, 16_384, 32_768])
+def test_rings_that_no_probe_tells_apart_are_named_together(length):
+    found = compare(lambda x, positions: ROPES["half"](x, positions % length), ROPES["half"])
+    assert found.mistake == "positions start again at 8192, 16384 or 32768"
+
+
 def test_the_engine_takes_any_mistakes():
     known = [
         Mistake("adds", "it adds", lambda a, b: a + b),

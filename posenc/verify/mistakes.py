@@ -134,6 +134,12 @@ def rotation_mistakes(rope: Rope) -> list[Mistake]:
             )
             for base in (10_000.0, 500_000.0, 1_000_000.0, 100_000.0, 150_000.0, 8_000_000.0)
         ),
+        Mistake(
+            "pairs in reverse order",
+            "the slowest frequency comes first: the frequencies are in the wrong order",
+            rope.but(inv_freq=rope.inv_freq.flip(0)),
+        ),
+        *_range_mistakes(rope),
     ]
 
 
@@ -156,6 +162,11 @@ def _scaling_mistakes(rope: Rope) -> list[Mistake]:
                 "gain squared",
                 "the gain is applied twice: an attention factor is multiplied with its own default",
                 rope.but(gain=rope.gain**2),
+            ),
+            Mistake(
+                "gain on cosines alone",
+                "cosines are multiplied by the gain, sines are not: pairs are bent as they turn",
+                lambda x, p: _bent(rope, x, p),
             ),
             Mistake(
                 "gain over all channels",
@@ -250,6 +261,29 @@ def _precision_mistakes(rope: Rope) -> list[Mistake]:
     return known
 
 
+def _range_mistakes(rope: Rope) -> list[Mistake]:
+    """Tables that end, and positions that are counted in a ring."""
+    ends = [
+        Mistake(
+            f"positions end at {length - 1}",
+            f"a table has {length} rows, and all later positions take its last one",
+            lambda x, p, length=length: rope(x, p.clamp(max=length - 1)),
+        )
+        for length in (512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536)
+    ]
+    alike = {8192: "8192, 16384 or 32768"}  # 100 003 is the same number in all three rings
+    rings = [
+        Mistake(
+            f"positions start again at {alike.get(length, length)}",
+            "positions are taken modulo that length, as in a ring buffer or a window that "
+            "renumbers its tokens",
+            lambda x, p, length=length: rope(x, p % length),
+        )
+        for length in (512, 1024, 2048, 4096, 8192, 65_536)
+    ]
+    return ends + rings
+
+
 def _other_pairing(rope: Rope) -> Rope:
     return rope.but(pairing="interleaved" if rope.pairing == "half" else "half")
 
@@ -275,6 +309,13 @@ def _with_pairs(rope: Rope, x: Tensor, one: Tensor, two: Tensor) -> Tensor:
 def _by_angles(rope: Rope, x: Tensor, turn: Tensor) -> Tensor:
     a, b = (x[..., c].double() for c in _channels(rope))
     cos, sin = rope.gain * turn.cos(), rope.gain * turn.sin()
+    return _with_pairs(rope, x, a * cos - b * sin, a * sin + b * cos)
+
+
+def _bent(rope: Rope, x: Tensor, p: Tensor) -> Tensor:
+    turn = angles(p, rope.inv_freq)
+    a, b = (x[..., c].double() for c in _channels(rope))
+    cos, sin = rope.gain * turn.cos(), turn.sin()
     return _with_pairs(rope, x, a * cos - b * sin, a * sin + b * cos)
 
 
