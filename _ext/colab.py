@@ -150,8 +150,10 @@ def code_cell(cell: NotebookNode, caption: str | None, docname: str) -> Notebook
     outputs = coalesce_streams(cell.outputs)  # as the site does: where they broke was chance
     image = cell.metadata.get("mystnb", {}).get("image", {})
     for output in outputs:
-        if "image/png" in output.get("data", {}) and "alt" in image:
-            output.metadata = {"image/png": {"alt": image["alt"]}}
+        if "image/png" in output.get("data", {}):
+            output.data.pop("text/html", None)  # the page's drawing
+            if "alt" in image:
+                output.metadata = {"image/png": {"alt": image["alt"]}}
     count = cell.execution_count
     return new_code_cell(
         source, id=cell.id, metadata=metadata, execution_count=count, outputs=outputs

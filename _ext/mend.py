@@ -1,9 +1,9 @@
-"""Mend what the writer and the theme leave: wrong roles, unused files, heavy pictures."""
+"""Mend what the writer and the theme leave: wrong roles, repeated styles, unused files."""
 
+import re
 import shutil
 from pathlib import Path
 
-from PIL import Image
 from sphinx.application import Sphinx
 
 DATED_ROLES = (' role="doc-biblioentry"', ' role="list"')  # written by docutils for citations
@@ -14,6 +14,19 @@ def mend_body(app: Sphinx, pagename: str, templatename: str, context: dict, doct
     """Take deprecated roles out of a page's body, and names that hide what a fold says."""
     for wrong in (*DATED_ROLES, ' aria-label="Toggle hidden content"'):
         context["body"] = context.get("body", "").replace(wrong, "")
+    context["body"] = once(context["body"])
+
+
+def once(body: str) -> str:
+    """The same page without style sheets that it already has: each live figure brings its own."""
+    known = set()
+
+    def keep(found: re.Match) -> str:
+        new = found[0] not in known
+        known.add(found[0])
+        return found[0] if new else ""
+
+    return re.sub(r"<style>.*?</style>", keep, body, flags=re.DOTALL)
 
 
 def drop_files(app: Sphinx, exception: Exception | None) -> None:
@@ -23,19 +36,8 @@ def drop_files(app: Sphinx, exception: Exception | None) -> None:
     shutil.rmtree(Path(app.outdir) / "_static" / "vendor", ignore_errors=True)
 
 
-def lighten(app: Sphinx, exception: Exception | None) -> None:
-    """Write the drawn pictures with 256 colours, which is a third of the bytes."""
-    for path in (Path(app.outdir) / "_images").glob("*.png"):
-        with Image.open(path) as picture:
-            if picture.mode == "P":
-                continue
-            few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-        few.save(path, optimize=True)
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("html-page-context", mend_body)
     app.connect("build-finished", drop_files)
-    app.connect("build-finished", lighten)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -632,7 +632,9 @@ def compare(stored, ran):
         data = new.get("data", {})
         assert ("image/png" in data) == ("image/png" in old.get("data", {}))
         page = "".join(old.get("data", {}).get("text/html", ""))
-        drawn_by_python = 'class="explore"' in page  # what the page draws itself stays as it is
+        drawn_by_python = (
+            'data-figure="frames"' in page
+        )  # what the page draws itself stays as it is
         assert ("application/vnd.jupyter.widget-view+json" in data) == drawn_by_python
         assert ("text/html" in data) == (bool(page) and not drawn_by_python)
 

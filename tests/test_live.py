@@ -12,6 +12,7 @@ import random
 import re
 from contextlib import contextmanager
 
+import matplotlib as mpl
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
@@ -19,9 +20,13 @@ from bs4 import BeautifulSoup
 from PIL import Image
 from playwright.sync_api import Page
 
+mpl.use("agg")
+
+import matplotlib.pyplot as plt
+
 from posenc import inverse_frequencies, sinusoidal_encoding
 from posenc.lab.tables import Row
-from posenc.show import live
+from posenc.show import explore, live, plot_attention
 
 pytestmark = pytest.mark.usefixtures("annotations_off")
 
@@ -40,6 +45,13 @@ FIGURES = {
     "dot_product-other": lambda: live.dot_product(dim=6, base=50.0, longest=40),
     "encoding_table": live.encoding_table,
     "encoding_table-other": lambda: live.encoding_table(dim=6, base=20.0, length=9),
+    "frames": lambda: bars().live(),
+    "frames-other": lambda: explore(
+        lambda places: plot_attention(torch.eye(places)).figure,
+        describe="{places} places".format,
+        places=[2, 5, 9],
+        start={"places": 5},
+    ).live(),
     "lengths": lambda: live.lengths(
         [Row("rope", {8: [0.5, 0.7], 16: [0.9, 1.4]}, {}, 2, 2), Row("table", {8: [1]}, {}, 1, 1)],
         train_length=8,
@@ -84,6 +96,28 @@ FIGURES = {
     "wave": live.wave,
     "wave-other": lambda: live.wave(["a", "b", "c", "d", "e"], frequency=2.5, start=3),
 }
+
+
+def bars():
+    """A drawing with one control of each kind."""
+
+    def draw(height, name, grid):
+        ax = plt.subplots()[1]
+        ax.bar([0, 1], [height, 10])
+        ax.set(xlabel=name, ylabel="height")
+        ax.grid(grid)
+        return ax.figure
+
+    return explore(
+        draw,
+        describe=lambda height, name, grid: f"{name} of {height}, grid {grid}",
+        height=[1, 5, 9],
+        name=["bar", "pole"],
+        grid=[False, True],
+        start={"height": 5},
+    )
+
+
 EACH = pytest.mark.parametrize("name", FIGURES)
 MAIN = [name for name in FIGURES if "-" not in name]  # one of a kind, for what costs time
 EACH_KIND = pytest.mark.parametrize("name", MAIN)
@@ -323,6 +357,7 @@ def keyboard_problems(page: Page) -> list[str]:
         for key, by in (("ArrowRight", 1), ("ArrowLeft", -1), ("Shift+ArrowRight", 0.1)):
             before = state_of(page)[name]
             page.keyboard.press(key)
+            by = math.copysign(1, by) if slider.get_attribute("step") == "1" else by
             wanted = min(high, max(low, before + by * float(step)))
             if not math.isclose(state_of(page)[name], wanted, abs_tol=1e-6):
                 problems.append(f"{name}: {key} leads from {before} to {state_of(page)[name]}")
@@ -518,7 +553,8 @@ def letter_problems(page: Page) -> list[str]:
           for (const e of document.querySelectorAll(".live *")) {
             const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
             if (!text || e.matches("style, script") || !e.checkVisibility()) continue;
-            const size = parseFloat(getComputedStyle(e).fontSize);
+            const { a = 1, b = 0 } = e.getScreenCTM?.() ?? {}; // how much a drawing is stretched
+            const size = parseFloat(getComputedStyle(e).fontSize) * Math.hypot(a, b);
             if (size < 11) problems.push(`${e.className} ${e.textContent}: ${size} pixels`);
             const { left, right } = e.getBoundingClientRect();
             if (left < -0.5 || right > innerWidth + 0.5)
@@ -536,7 +572,8 @@ def paper_problems(page: Page) -> list[str]:
           ...[...document.querySelectorAll(".live .controls *")]
             .filter((e) => e.checkVisibility()).map((e) => `shows ${e.outerHTML.slice(0, 40)}`),
           ...[...document.querySelectorAll(".live :is(svg, .said)")]
-            .filter((e) => !e.matches(".links, .knob *") && !e.getBoundingClientRect().height)
+            .filter((e) => !e.matches(".links, .knob *, .phone *"))
+            .filter((e) => !e.getBoundingClientRect().height)
             .map((e) => `does not show ${e.outerHTML.slice(0, 40)}`),
         ]"""
     )
@@ -598,7 +635,7 @@ class TestLooks:
                 page.locator(".live .said").inner_text()
                 == figure(name).values(figure(name).state)["said"]
             )
-            for picture in page.locator(".live svg:not(.links)").all():
+            for picture in page.locator(".live svg:not(.links, .phone *)").all():
                 assert picture.is_visible()
 
 

@@ -286,6 +286,33 @@ def test_deprecated_roles_are_taken_out(tmp_path):
     assert not after["index"].select('.body [role="list"], .body [role="doc-biblioentry"]')
 
 
+def test_a_style_sheet_that_figures_bring_stands_once_on_a_page(tmp_path):
+    raw = "# T\n\n" + "<style>.a { color: red }</style><p>x</p>\n\n" * 2 + "<style>b {}</style>\n"
+    _, pages = build(tmp_path, "_ext.mend", index=raw)
+    styles = [style.text for style in pages["index"].select(".body style")]
+    assert styles == [".a { color: red }", "b {}"]
+
+
+def test_a_drawing_has_its_cells_text_alternative(tmp_path):
+    html = '<div class="drawing"><svg></svg></div>'
+    data = {"text/html": html, "image/png": "AAAA", "text/plain": "<Figure>"}
+    named, plain = (
+        new_code_cell("plt.plot()", execution_count=1, outputs=[new_output("display_data", data)])
+        for _ in range(2)
+    )
+    alt = 'A line, "rising" & falling'
+    named.metadata = {"mystnb": {"image": {"alt": alt}, "figure": {"caption": "It.", "name": "x"}}}
+    cells = [new_markdown_cell("# T"), named, plain]
+    run, pages = build(tmp_path, "_ext.drawings", index=cells)
+    assert run.returncode == 0, run.stderr
+    first, second = pages["index"].select(".drawing")
+    assert (first["role"], first["aria-label"]) == ("img", alt)
+    assert first.find_parent("figure").select_one("figcaption")
+    assert not second.has_attr("role")
+    assert not pages["index"].select("img[src*=png]")
+    assert (tmp_path / "out" / "_static" / "drawing.css").exists()
+
+
 class TestFormulas:
     text = "# T\n\nLet $a < b_i$ be.\n\n$$\na &= b \\\\\n&= c\n$$ (eq-a)\n\nBy {eq}`eq-a`.\n"
 

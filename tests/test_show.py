@@ -123,3 +123,43 @@ class TestGuess:
     def test_mistakes_are_named(self, call, message):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def compared(browser, guess, shares):
+    """What the page says when these shares of the axis are compared with the truth."""
+    page = browser.new_page()
+    page.set_content(guess._repr_html_())
+    page.locator("details").evaluate_all("(all) => all.forEach((e) => (e.open = true))")
+    for slider, share in zip(page.locator(".guess input").all(), shares, strict=True):
+        slider.evaluate("(e, to) => { e.value = to; e.dispatchEvent(new Event('input')); }", share)
+    numbers = page.locator("output").all_inner_texts()
+    page.locator("button").click()
+    said = page.locator(".said").inner_text()
+    page.close()
+    return numbers, said
+
+
+class TestComparing:
+    def test_a_curve_that_is_near_but_misses_the_rise_is_not_right(self, browser):
+        wave = {"xlabel": "x", "ylabel": "score (nats)", "ylim": (0, 1), "within": 0.2, "says": ""}
+        guess = guess_curve([0, 1, 2, 3], [0.9, 0.3, 0.6, 0.3], knots=4, **wave)
+        said = compared(browser, guess, [0.9, 0.6, 0.5, 0.3])[1]
+        assert said == (
+            "Not quite: you are off by 0.1 nats on average, and the true curve rises where yours "
+            "does not."
+        )
+        assert compared(browser, guess, [0.9, 0.5, 0.6, 0.4])[1].startswith("Right: ")
+        assert compared(browser, guess, [0.1, 0.9, 0.9, 0.9])[1].startswith("Not quite: ")
+
+    def test_numbers_stand_beside_the_sliders_and_the_error_has_its_unit(self, browser):
+        look = {"low": 1, "high": 1_000_000, "log": True, "within": 2, "says": ""}
+        guess = guess_point(1000, xlabel="length (words)", **look)
+        assert compared(browser, guess, [0.5]) == (
+            ["1,000"],
+            "Right: you are off by a factor of 1.",
+        )
+        assert compared(browser, guess, [1])[1] == "Not quite: you are off by a factor of 1,000."
+        numbers, said = compared(browser, guess_angle(math.pi, within=0.3, says=""), [0.25])
+        assert (numbers, said) == (["1.57"], "Not quite: you are off by 0.25 of a turn.")
+        plain = guess_point(30, low=0, high=100, xlabel="words", within=5, says="")
+        assert compared(browser, plain, [0.5])[1] == "Not quite: you are off by 20."

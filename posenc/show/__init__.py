@@ -4,6 +4,8 @@ The style of the book is the file beside this one: `plt.style.use("posenc.show.b
 readers touch are in `posenc.show.live`.
 """
 
+import os
+
 from posenc._extras import need
 
 need("show", "matplotlib", "PIL", "ipywidgets")
@@ -12,12 +14,16 @@ from posenc.show import live
 from posenc.show.cards import plot_report_cards
 from posenc.show.circles import plot_clock_hands, plot_turns
 from posenc.show.curves import plot_curves
+from posenc.show.drawing import show_in_book
 from posenc.show.evidence import plot_lengths
 from posenc.show.explore import explore
 from posenc.show.guess import guess_angle, guess_curve, guess_point
 from posenc.show.matrices import plot_attention, plot_encoding, plot_matrix
 from posenc.show.models import plot_model
 from posenc.show.table import table
+
+if os.environ.get("POSENC_BOOK"):
+    show_in_book()
 
 __all__ = [
     "explore",

@@ -1,44 +1,23 @@
 """A figure with controls: widgets with a kernel, self-contained HTML without one."""
 
-import base64
 import html
-import io
 import itertools
-import json
 import math
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
-from PIL import Image
+
+from posenc.show.drawing import draw_both
+from posenc.show.live.figure import LiveFigure, State
+from posenc.show.live.marks import choice, controls, h, nearest, slider, switch
 
 MAX_FRAMES = 120
-_DPI = 130  # of the frames; the page shows them at 100 to the inch
-
-# Without a kernel all frames are in the page; moving a control picks one of them.
-_SCRIPT = """
-(() => {
-  const figure = document.currentScript.parentElement;
-  const data = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
-  const controls = [...figure.querySelectorAll("input, select")];
-  const image = figure.querySelector("img");
-  const said = figure.querySelector("[aria-live]");
-  const index = (c) => (c.type === "checkbox" ? +c.checked : +c.value);
-  const show = () => {
-    const state = controls.reduce((at, c, i) => at * data.values[i].length + index(c), 0);
-    image.src = "data:image/webp;base64," + data.frames[data.frame_of[state]];
-    image.alt = said.textContent = data.texts[state];
-    controls.forEach((c, i) => {
-      if (c.type !== "range") return;
-      c.setAttribute("aria-valuetext", data.values[i][index(c)]);
-      c.nextElementSibling.textContent = data.values[i][index(c)];
-    });
-  };
-  controls.forEach((c) => c.addEventListener("input", show));
-  show();
-})();
-"""
+_WIDTH = 6.9  # inches on a screen, which is the book's column
+_STYLE = Path(__file__).with_name("drawing.css")
 
 
 def explore(
@@ -117,69 +96,82 @@ class Explorer:
         ranges = ", ".join(f"{name} in {len(v)} values" for name, v in self.controls.items())
         return f"explore({self.draw.__name__}): {ranges}"
 
-    def frame(self, values: dict[str, object]) -> bytes:
-        """Draw one combination of values as a lossless WebP of 128 colours."""
+    def frame(self, values: dict[str, object]) -> tuple[str, str]:
+        """Draw one combination of values, for a screen and for a phone."""
         figure = self.draw(**values)
         if not isinstance(figure, Figure):
             kind = type(figure).__name__
             raise TypeError(f"draw must return a matplotlib figure, got {kind}")
-        raw, small = io.BytesIO(), io.BytesIO()
-        figure.savefig(raw, dpi=_DPI)
+        drawn = draw_both(figure, width=_WIDTH)
         plt.close(figure)
-        few_colours = Image.open(raw).convert("RGB").quantize(128).convert("RGB")
-        few_colours.save(small, "webp", lossless=True)
-        return small.getvalue()
+        return drawn
 
-    def html(self) -> str:
-        """All frames, the controls and the script that joins them, as one HTML figure."""
+    def live(self) -> LiveFigure:
+        """All frames in one live figure, whose script picks the one that the controls ask for.
+
+        Frames have most of their lines in common, and each line is there once.
+        """
         names = list(self.controls)
         combinations = [
             dict(zip(names, values, strict=True))
             for values in itertools.product(*self.controls.values())
         ]
-        pictures = [base64.b64encode(self.frame(c)).decode() for c in combinations]
-        different = list(dict.fromkeys(pictures))  # controls may have no effect in some states
+        frames = [self.frame(values) for values in combinations]
+        lines: dict[str, int] = {}
+        for text in itertools.chain.from_iterable(frames):
+            for line in text.split("\n"):
+                lines.setdefault(line, len(lines))
         data = {
-            "values": [[_text(value) for value in values] for values in self.controls.values()],
-            "frames": different,
-            "frame_of": [different.index(picture) for picture in pictures],
-            "texts": [self.describe(**c) for c in combinations],
+            "names": names,
+            "words": [[_text(value) for value in values] for values in self.controls.values()],
+            "texts": [self.describe(**values) for values in combinations],
+            "lines": list(lines),
+            "frames": [
+                [[lines[line] for line in text.split("\n")] for text in both] for both in frames
+            ],
         }
-        first = Image.open(io.BytesIO(base64.b64decode(different[0])))
-        width = round(100 / _DPI * first.width)
-        packed = json.dumps(data).replace("</", "<\\/")
-        controls = "".join(
-            self._control(name, said) for name, said in zip(names, data["values"], strict=True)
-        )
-        return (
-            '<div class="explore">'
-            '<img alt="" style="display:block;max-width:100%;height:auto;border-radius:.25rem" '
-            f'width="{width}">'
-            '<p aria-live="polite" style="margin:.3em 0;font-size:.9em"></p>'
-            f'<div class="controls" style="max-width:34em">{controls}</div>'
-            f'<script type="application/json">{packed}</script>'
-            f"<script>{_SCRIPT}</script></div>"
+
+        def values(state: State) -> dict:
+            at = [nearest(float(state[name])) for name in names]
+            frame = 0
+            for index, words in zip(at, data["words"], strict=True):
+                frame = frame * len(words) + index
+            wide, phone = frames[frame]
+            named = {f"{n}_said": w[i] for n, w, i in zip(names, data["words"], at, strict=True)}
+            return {"frame": frame, "wide": wide, "phone": phone, **named}
+
+        return LiveFigure(
+            "frames",
+            "a drawing with controls",
+            h("style", _STYLE.read_text(encoding="utf-8")),
+            h(
+                "div",
+                h("div", data_set="html:wide", class_="wide"),
+                h("div", data_set="html:phone", class_="phone"),
+                class_="drawing",
+                aria_hidden="true",
+            ),
+            controls(*(self._control(n, w) for n, w in zip(names, data["words"], strict=True))),
+            data=data,
+            state={name: self._state(name) for name in names},
+            values=values,
+            describe=lambda state, found: data["texts"][found["frame"]],
         )
 
-    def _control(self, name: str, said: list[str]) -> str:
-        values, label = self.controls[name], html.escape(self.labels[name])
-        start = values.index(self.start[name])
+    def _state(self, name: str) -> int | bool | str:
+        values = self.controls[name]
         if _is_switch(values):
-            checked = " checked" if start else ""
-            control = f'<input type="checkbox"{checked}>'
-        elif _is_choice(values):
-            options = [f'<option value="{i}">{html.escape(word)}' for i, word in enumerate(said)]
-            options[start] = options[start].replace(">", " selected>", 1)
-            control = f'<select style="min-width:0">{"".join(options)}</select>'
-        else:
-            control = (
-                f'<input type="range" min="0" max="{len(values) - 1}" step="1" value="{start}" '
-                'style="flex:1 1 12em;min-width:0"><output style="flex:0 0 5.5em"></output>'
-            )
-        return (
-            '<label style="display:flex;flex-wrap:wrap;gap:0 .6em;align-items:center">'
-            f'<span style="flex:0 1 9em">{label}</span>{control}</label>'
-        )
+            return self.start[name]
+        start = values.index(self.start[name])
+        return str(start) if _is_choice(values) else start
+
+    def _control(self, name: str, words: list[str]) -> ElementTree.Element:
+        values, label = self.controls[name], self.labels[name]
+        if _is_switch(values):
+            return switch(name, label)
+        if _is_choice(values):
+            return choice(name, label, {str(i): word for i, word in enumerate(words)})
+        return slider(name, label, 0, len(values) - 1, said=f"{name}_said", whole=True)
 
     def widget(self):
         """The same as ipywidgets: a widget a control, and an image that follows them."""
@@ -200,21 +192,26 @@ class Explorer:
                 widgets[name] = ipywidgets.Dropdown(**options)
             else:
                 widgets[name] = ipywidgets.SelectionSlider(**options, continuous_update=False)
-        image, text = ipywidgets.Image(format="webp"), ipywidgets.HTML()
+        picture, text = ipywidgets.HTML(), ipywidgets.HTML()
+        style = f"<style>{_STYLE.read_text(encoding='utf-8')}</style>"
 
         def show(_=None) -> None:
             values = {name: widget.value for name, widget in widgets.items()}
-            image.value = self.frame(values)
+            wide, phone = self.frame(values)
+            picture.value = (
+                f'<div class="drawing">{style}<div class="wide">{wide}</div>'
+                f'<div class="phone">{phone}</div></div>'
+            )
             text.value = html.escape(self.describe(**values))
 
         for widget in widgets.values():
             widget.observe(show, names="value")
         show()
-        return ipywidgets.VBox([image, *widgets.values(), text])
+        return ipywidgets.VBox([picture, *widgets.values(), text])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, object]:
         if os.environ.get("POSENC_BOOK"):
-            return {"text/html": self.html(), "text/plain": repr(self)}
+            return {"text/html": self.live().html(), "text/plain": repr(self)}
         self._shown = self.widget()  # kept, or its observers would go
         view = {"version_major": 2, "version_minor": 0, "model_id": self._shown.model_id}
         return {"application/vnd.jupyter.widget-view+json": view, "text/plain": repr(self)}

@@ -46,22 +46,50 @@
     },
   }[data.kind];
 
+  // How far a curve climbs at most, from any place to a later one.
+  const climb = (v) => {
+    let lowest = Infinity, most = 0;
+    for (const y of v) {
+      lowest = Math.min(lowest, y);
+      most = Math.max(most, y - lowest);
+    }
+    return most * data.unit;
+  };
+  const down = (v) => v.map((y) => -y);
+
+  // A curve may be near and miss the point: where the truth clearly rises or falls, it must as well.
+  const missed = (v) => {
+    if (data.kind !== "curve") return "";
+    const misses = (way) => climb(way(data.truth)) > data.within &&
+      climb(way(v)) < 0.3 * climb(way(data.truth));
+    return misses((y) => y) ? "rises" : misses(down) ? "falls" : "";
+  };
+
   function show() {
     mine.setAttribute("d", draw(values()));
-    sliders.forEach((slider) => slider.setAttribute("aria-valuetext", spoken(+slider.value)));
+    sliders.forEach((slider) => {
+      const text = spoken(+slider.value);
+      slider.setAttribute("aria-valuetext", text);
+      slider.nextElementSibling.textContent = text;
+    });
   }
+
+  const rounded = (x, digits) =>
+    Number(x.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
 
   function spoken(share) {
     const [low, high] = data.limits;
-    const number = data.log ? low * (high / low) ** share : low + (high - low) * share;
-    return String(+number.toPrecision(3));
+    return rounded(data.log ? low * (high / low) ** share : low + (high - low) * share, 3);
   }
 
   function reveal() {
-    const far = off(values()), right = far <= data.within;
-    const amount = data.log ? `a factor of ${far.toFixed(2)}` : +far.toPrecision(2);
+    const v = values(), far = off(v), miss = missed(v), right = far <= data.within && !miss;
+    const amount = data.log ? `a factor of ${rounded(far, far < 10 ? 3 : 2)}`
+      : data.kind === "angle" ? `${rounded(far / data.unit, 2)} of a turn`
+      : `${rounded(far, 2)}${data.of}`;
     said.textContent = `${right ? "Right" : "Not quite"}: you are off by ${amount}` +
-      `${data.kind === "curve" ? " on average" : ""}. ${data.says}`;
+      `${data.kind === "curve" ? " on average" : ""}` +
+      `${miss ? `, and the true curve ${miss} where yours does not` : ""}. ${data.says}`;
     truth.removeAttribute("hidden");
     sliders.forEach((slider) => { slider.disabled = true; });
     compare.hidden = true;

@@ -17,7 +17,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from torch import Tensor
 
 WIDTH, HEIGHT = 640, 300
-_BOX = (84, 14, 536, 220)  # left, top, width, height of the axes
+_BOX = (84, 34, 536, 200)  # left, top, width, height of the axes
 _DIAL = (210, 14, 220, 220)
 _SCRIPT = Path(__file__).with_name("guess.js")
 _STYLE = """
@@ -30,7 +30,7 @@ _STYLE = """
 .guess .mine { stroke: var(--book-orange, #c86400) }
 .guess .truth { stroke: var(--book-blue, #1783c7); stroke-dasharray: 9 5 }
 .guess [hidden] { display: none }
-.guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr }
+.guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr 4em }
 .guess label { display: contents }
 .guess input { width: 100%; min-width: 0; accent-color: var(--book-orange, #c86400) }
 """
@@ -110,7 +110,7 @@ def guess_curve(
         raise ValueError(f"knots must be at least 2, got {knots}")
     places = (x - x[0]) / (x[-1] - x[0])
     shares = (truth - low) / (high - low)
-    data = _data("curve", shares.tolist(), (low, high), within, says, unit=high - low)
+    data = _data("curve", shares.tolist(), (low, high), within, says, unit=high - low, label=ylabel)
     data["places"] = places.tolist()
     left, top, width, height = _BOX
     line = "L".join(
@@ -168,7 +168,7 @@ def guess_point(
         unit, share = math.log(high / low), math.log(truth / low) / math.log(high / low)
     else:
         unit, share = high - low, (truth - low) / (high - low)
-    data = _data("point", float(share), (low, high), within, says, unit=unit, log=log)
+    data = _data("point", float(share), (low, high), within, says, unit=unit, label=xlabel, log=log)
     left, top, width, height = _BOX
     path = f"M{left + width * share:.1f},{top}v{height}"
     picture = _svg(f"An axis of {xlabel}", _x_axis(low, high, xlabel, log=log), path)
@@ -222,10 +222,12 @@ def _data(
     says: str,
     *,
     unit: float,
+    label: str = "",
     log: bool = False,
 ) -> dict:
     if within <= 0:
         raise ValueError(f"within must be positive, got {within}")
+    unit_name = label.rpartition("(")[2].removesuffix(")") if label.endswith(")") else ""
     return {
         "kind": kind,
         "truth": truth,  # as shares of the axis or of a turn
@@ -233,6 +235,7 @@ def _data(
         "within": within,
         "unit": unit,  # what a share of 1 is worth
         "log": log,
+        "of": f" {unit_name}" if unit_name else "",
         "says": says,
         "box": _BOX,
     }
@@ -248,7 +251,7 @@ def _svg(name: str, axes: str, truth: str) -> str:
 def _sliders(names: list[str]) -> str:
     rows = "".join(
         f"<label><span>{html.escape(name)}</span>"
-        '<input type="range" min="0" max="1" step="0.005" value="0.5"></label>'
+        '<input type="range" min="0" max="1" step="0.005" value="0.5"><output></output></label>'
         for name in names
     )
     return f'<div class="sliders">{rows}</div>'
@@ -262,9 +265,10 @@ def _x_axis(low: float, high: float, label: str, *, log: bool = False) -> str:
         if low <= tick <= high:
             share = math.log(tick / low) / math.log(high / low) if log else None
             share = (tick - low) / (high - low) if share is None else share
+            anchor = "end" if share > 0.97 else "middle"  # or the last would leave the picture
             marks += (
                 f'<text x="{left + width * share:.1f}" y="{top + height + 26}" '
-                f'text-anchor="middle">{tick:,.6g}</text>'
+                f'text-anchor="{anchor}">{_tick(tick)}</text>'
             )
     return (
         f'<path class="axes" d="M{left},{top + height}h{width}"/>{marks}'
@@ -278,8 +282,13 @@ def _y_axis(low: float, high: float, label: str) -> str:
     for tick in MaxNLocator(4).tick_values(low, high):
         if low <= tick <= high:
             y = top + height * (1 - (tick - low) / (high - low))
-            marks += f'<text x="{left - 10}" y="{y + 5:.1f}" text-anchor="end">{tick:g}</text>'
+            marks += f'<text x="{left - 10}" y="{y + 5:.1f}" text-anchor="end">{_tick(tick)}</text>'
     return (
         f'<path class="axes" d="M{left},{top}v{height}"/>{marks}'
-        f'<text x="{left + 10}" y="{top + 12}">{html.escape(label)}</text>'
+        f'<text x="4" y="{top - 16}">{html.escape(label)}</text>'
     )
+
+
+def _tick(value: float) -> str:
+    whole = value == round(value)
+    return (f"{value:,.0f}" if whole else f"{value:g}").replace("-", "\N{MINUS SIGN}")

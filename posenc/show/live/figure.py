@@ -90,6 +90,8 @@ def draw(root: ElementTree.Element, state: State, values: Mapping[str, object]) 
             shown = number(value) if not isinstance(value, str) else value
             if name == "text":
                 mark.text = shown
+            elif name == "html":
+                mark[:] = [ElementTree.fromstring(shown)]
             elif name.startswith("--"):
                 style.append(f"{name}: {shown}")
             else:

@@ -76,6 +76,7 @@ def slider(
     step: float = 1,
     said: str | None = None,
     colour: str | None = None,
+    whole: bool = False,
 ) -> Element:
     """A range input. It moves continuously; its arrow keys move by `step`, with Shift a tenth.
 
@@ -87,6 +88,7 @@ def slider(
         step: of an arrow key.
         said: name of the value that says in words where it stands; shown beside it.
         colour: "p" or "q", if it moves a thing of that colour.
+        whole: whether it moves by whole numbers only.
     """
     text = h("output", data_set=f"text:{said}") if said else None
     bar = h(
@@ -95,7 +97,7 @@ def slider(
         name=name,
         min=low,
         max=high,
-        step="any",
+        step="1" if whole else "any",
         data_step=step,
         data_set=f"aria-valuetext:{said}" if said else None,
     )

@@ -2,8 +2,8 @@
 // its state.
 //
 // A figure is HTML whose first state Python has drawn. Its marks name the numbers that they show:
-//   data-set="--turn:hand.3 text:score"    a custom property, the text or an attribute of the mark,
-//                                          and the value that it follows
+//   data-set="--turn:hand.3 text:score"    a custom property, the text, the inside ("html") or an
+//                                          attribute of the mark, and the value that it follows
 //   data-drag="hand.3"  data-go="word.4"  data-tip="hand.3"    what happens when it is pulled,
 //                                          pressed or pointed at: a function, and its index
 // A module says what the numbers are and what the functions do:
@@ -57,6 +57,7 @@ function bindings(el) {
         if (value === last) return;
         last = value;
         if (name === "text") mark.textContent = value;
+        else if (name === "html") mark.innerHTML = value;
         else if (name.startsWith("--")) mark.style.setProperty(name, value);
         else mark.setAttribute(name, value);
       };
@@ -179,12 +180,13 @@ export const live = (figure) => ({
       else if (button) glide(call("go", button));
     });
     el.addEventListener("keydown", (event) => {
-      const { name, type, dataset } = event.target;
+      const { name, type, dataset, step: by } = event.target;
       const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 5, PageDown: -5 };
       if (type !== "range" || !steps[event.key]) return;
       event.preventDefault();
       stop();
-      const step = steps[event.key] * dataset.step * (event.shiftKey ? 0.1 : 1);
+      const part = event.shiftKey && by === "any" ? 0.1 : 1;
+      const step = steps[event.key] * dataset.step * part;
       change({ [name]: Math.round((state()[name] + step) * 1e6) / 1e6 });
     });
     el.addEventListener("pointerdown", (event) => {

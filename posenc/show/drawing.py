@@ -1,0 +1,224 @@
+"""Matplotlib's figures as SVG that belongs to the page: its letters, its colours, light and dark.
+
+Ink, letters and lines get two colours each, and the page's `color-scheme` chooses. The dark ones
+are computed: lightness is turned round, and strong colours keep theirs, so red stays red. Heat maps
+are embedded as pictures of one pixel a number, twice if they are not sequential.
+
+A figure is drawn twice, for a screen and for a phone, so that its letters are large enough on both.
+"""
+
+import base64
+import hashlib
+import io
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from PIL import Image
+
+PHONE = 4.1  # inches; 10 point are 11 pixels then where a column is 330 wide
+_SCALE = 1.75  # pixels a point at most, or letters would outgrow those of the text
+_LOOK = {"svg.fonttype": "none", "svg.hashsalt": "book", "savefig.transparent": True}
+_LINK = "{http://www.w3.org/1999/xlink}href"
+
+# From linear red, green and blue to OKLab's cones, and from their cube roots to OKLab.
+_CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+_OKLAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+_PAPER, _INK, _STRONG = 0.21, 0.92, 0.7  # lightness of the dark page, its text, its strong colours
+_VIVID = 0.16  # chroma of a strong colour
+
+
+def in_the_dark(colours: np.ndarray) -> np.ndarray:
+    """The colours of a dark page: white becomes its paper, black its ink, strong colours shine.
+
+    Args:
+        colours: [..., 3], sRGB from 0 to 1.
+
+    Returns:
+        The same shape and range.
+    """
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    lab = np.cbrt(linear @ _CONES.T) @ _OKLAB.T
+    strength = np.minimum(1, np.hypot(lab[..., 1], lab[..., 2]) / _VIVID) ** 2
+    turned = _INK - (_INK - _PAPER) * lab[..., 0]
+    lab[..., 0] = turned + strength * np.maximum(0, _STRONG - turned)
+    linear = np.clip((lab @ np.linalg.inv(_OKLAB).T) ** 3 @ np.linalg.inv(_CONES).T, 0, 1)
+    return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)
+
+
+def draw_both(figure: Figure, width: float | None = None) -> tuple[str, str]:
+    """Draw a figure for a screen and for a phone.
+
+    Args:
+        figure: of matplotlib.
+        width: inches on a screen; the figure's own by default.
+
+    Returns:
+        Two SVG elements, one line for each of their parts.
+    """
+    own, height = figure.get_size_inches()
+    wide = width or own
+    figure.set_size_inches(wide, height * min(wide / own, 1.15))
+    screen = to_svg(figure)
+    figure.set_size_inches(min(own, PHONE), height)
+    with _in_two_columns(figure):
+        phone = to_svg(figure)
+    figure.set_size_inches(own, height)
+    return screen, phone
+
+
+@contextmanager
+def _in_two_columns(figure: Figure) -> Iterator[None]:
+    """Three plots or more in a row stand below one another, two by two, for a while."""
+    plots = [ax for ax in figure.axes if ax.get_subplotspec() is not None]
+    before = [ax.get_subplotspec() for ax in plots]
+    grids = {id(spec.get_gridspec()): spec.get_gridspec() for spec in before}
+    if len(plots) < 3 or [(g.nrows, g.ncols) for g in grids.values()] != [(1, len(plots))]:
+        yield
+        return
+    size, rows = figure.get_size_inches(), math.ceil(len(plots) / 2)
+    figure.set_size_inches(size[0], 0.9 * rows * size[1])
+    hidden = [ax for ax in plots[2::2] if not ax.yaxis.get_tick_params()["labelleft"]]
+    for ax, spec in zip(plots, GridSpec(rows, 2, figure=figure), strict=False):
+        ax.set_subplotspec(spec)
+    for ax in hidden:  # labels of a shared axis stand beside the first plot of each row
+        ax.tick_params(labelleft=True)
+    try:
+        yield
+    finally:
+        for ax, spec in zip(plots, before, strict=True):
+            ax.set_subplotspec(spec)
+        for ax in hidden:
+            ax.tick_params(labelleft=False)
+
+
+def to_svg(figure: Figure) -> str:
+    """Draw a figure without its background as one SVG element in the page's colours."""
+    for mesh in figure.findobj(QuadMesh):
+        mesh.set_rasterized(True)  # a colour bar is 256 shapes otherwise
+    for ax in figure.axes:
+        for image in ax.images:
+            image.set_interpolation("none")  # one pixel a number, however large it is shown
+    out = io.StringIO()
+    with mpl.rc_context(_LOOK):
+        figure.savefig(out, format="svg", metadata={"Date": None}, dpi=100)
+    text = re.sub(r'xmlns="[^"]+"', "", out.getvalue().partition("<svg")[2])
+    root = ElementTree.fromstring(f"<svg{text}")
+    width = float(root.get("viewBox").split()[2])
+    root.attrib = {"viewBox": root.get("viewBox"), "style": f"max-width: {_SCALE * width:.0f}px"}
+    named = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
+    _clean(root, named)
+    lines = ElementTree.tostring(root, encoding="unicode").replace("><", ">\n<")
+    lines = lines.replace(' href="data:', '\nhref="data:').replace(' class="', '\nclass="')
+    return re.sub(r"\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), lines)
+
+
+def _clean(parent: Element, named: set[str]) -> None:
+    """Leave what is seen: colours in pairs, no names but those that are called."""
+    kept = []
+    for child in parent:
+        if child.tag in ("metadata", "style") or child.get("style") == "fill: none":
+            continue
+        child.text, child.tail = (child.text or "").strip() or None, None
+        if child.get("id") not in named:
+            child.attrib.pop("id", None)
+        if _LINK in child.attrib:
+            child.set("href", child.attrib.pop(_LINK))
+        if child.get("transform", "").startswith("rotate(-0 "):
+            del child.attrib["transform"]
+        if style := child.get("style"):
+            style = re.sub(r"font-family: [^;]+;?\s*", "", style)
+            child.set("style", re.sub(r"#[0-9a-f]{6}", lambda m: _pair(m[0]), style))
+        if "d" in child.attrib:
+            child.set("d", " ".join(child.get("d").split()))
+        if child.tag == "image":
+            kept += _pictures(child)
+            continue
+        _clean(child, named)
+        kept += list(child) if child.tag == "g" and not child.attrib else [child]
+    parent[:] = kept
+
+
+def _pair(colour: str) -> str:
+    if colour == "#000000":
+        return "currentColor"
+    light = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    dark = "".join(f"{round(part * 255):02x}" for part in in_the_dark(light))
+    return f"light-dark({colour}, #{dark})"
+
+
+def _pictures(image: Element) -> list[Element]:
+    """An embedded picture for the light page, and one for the dark if that differs."""
+    packed = image.get("href").partition(",")[2]
+    pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(packed))).convert("RGBA"))
+    image.set("href", _packed(pixels))
+    if _is_sequential(pixels):
+        return [image]
+    dark = pixels.copy()
+    dark[..., :3] = np.rint(255 * in_the_dark(pixels[..., :3] / 255))
+    night = Element("image", {**image.attrib, "class": "night", "href": _packed(dark)})
+    image.set("class", "day")
+    return [image, night]
+
+
+def _is_sequential(pixels: np.ndarray) -> bool:
+    """Whether the colours are those of viridis, whose dark end suits a dark page as it is."""
+    known = np.rint(255 * mpl.colormaps["viridis"](np.arange(256))[:, :3]).astype(int)
+    seen = pixels[pixels[..., 3] > 0][:, :3].astype(int)
+    seen = np.unique(seen, axis=0)
+    return bool(np.mean(np.abs(seen[:, None] - known).max(-1).min(-1) <= 2) > 0.9)
+
+
+def _packed(pixels: np.ndarray) -> str:
+    """A picture as a PNG, in an address."""
+    colours, places = np.unique(pixels.reshape(-1, 4), axis=0, return_inverse=True)
+    image, small = Image.fromarray(pixels), io.BytesIO()
+    if len(colours) <= 256:
+        image = Image.fromarray(places.reshape(pixels.shape[:2]).astype(np.uint8), "P")
+        image.putpalette(colours.tobytes(), "RGBA")
+    image.save(small, "png", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(small.getvalue()).decode()}"
+
+
+def with_own_names(svg: str) -> str:
+    """The same drawing, in which no name is one of another drawing on the page."""
+    salt = hashlib.sha256(svg.encode()).hexdigest()[:8]
+    return re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{salt}", svg)
+
+
+def to_html(figure: Figure) -> str:
+    """Both drawings of a figure, of which the style sheet `drawing.css` shows one."""
+    wide, phone = map(with_own_names, draw_both(figure))
+    return (
+        f'<div class="drawing"><div class="wide">{wide}</div><div class="phone">{phone}</div></div>'
+    )
+
+
+def show_in_book() -> None:
+    """Let figures show themselves as drawings, too, in the notebooks that become the book."""
+    from IPython import get_ipython
+
+    if shell := get_ipython():
+        plt.switch_backend(mpl.get_backend())  # which sets how figures show themselves, once
+        shell.display_formatter.formatters["text/html"].for_type(Figure, to_html)

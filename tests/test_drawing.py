@@ -1,0 +1,147 @@
+"""Drawings: the figure's numbers in the page's colours, light and dark, for screen and phone."""
+
+import base64
+import io
+import re
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import torch
+from bs4 import BeautifulSoup
+from PIL import Image
+
+mpl.use("agg")
+
+import matplotlib.pyplot as plt
+
+from posenc.show import plot_attention, plot_curves, plot_matrix
+from posenc.show.drawing import PHONE, draw_both, in_the_dark, to_html, to_svg
+
+SIGNED = torch.linspace(-1, 1, 20).view(4, 5)
+
+
+@pytest.fixture(autouse=True)
+def style():
+    with plt.style.context("posenc.show.book"):
+        yield
+    plt.close("all")
+
+
+def curves():
+    x = torch.arange(5.0)
+    return plot_curves(x, {"a": x, "b": x**2}, xlabel="distance", ylabel="score").figure
+
+
+def pixels(href):
+    picture = Image.open(io.BytesIO(base64.b64decode(href.partition(",")[2])))
+    return np.asarray(picture.convert("RGBA"))
+
+
+def heat_maps(figure):
+    """The embedded pictures of a matrix, without those of its colour bar."""
+    soup = BeautifulSoup(to_svg(figure), "html.parser")
+    return {
+        tuple(image.get("class", ())): pixels(image["href"])
+        for image in soup.select("image")
+        if pixels(image["href"]).shape[:2] == (4, 5)
+    }
+
+
+def contrast(one, other):
+    def luminance(colour):
+        c = np.asarray(colour, dtype=float)
+        linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+class TestColours:
+    PAPER = np.array([0x15, 0x17, 0x1C]) / 255  # of the dark page
+
+    def test_white_becomes_nearly_the_dark_paper_and_black_its_ink(self):
+        assert contrast(in_the_dark(np.ones(3)), self.PAPER) < 1.15
+        assert contrast(in_the_dark(np.zeros(3)), self.PAPER) > 12
+
+    def test_lines_of_the_style_are_seen_on_dark_paper(self):
+        for colour in mpl.rcParams["axes.prop_cycle"].by_key()["color"]:
+            dark = in_the_dark(np.array(mpl.colors.to_rgb(colour)))
+            assert contrast(dark, self.PAPER) > 3, colour
+
+    def test_red_stays_red_and_blue_blue(self):
+        red, blue = in_the_dark(np.array([[0.7, 0.1, 0.1], [0.1, 0.3, 0.8]]))
+        assert red.argmax() == 0
+        assert blue.argmax() == 2
+        assert red.max() > 0.8 > 0.4 > red.min()
+
+    def test_greys_turn_round(self):
+        greys = in_the_dark(np.linspace(0, 1, 9)[:, None].repeat(3, 1))
+        assert (np.diff(greys, axis=0) < 0).all()
+
+    def test_a_line_has_one_colour_for_each_page(self):
+        svg = to_svg(curves())
+        assert re.search(r"stroke: light-dark\(#0072b2, #[0-9a-f]{6}\)", svg)
+        assert "stroke: currentColor" in svg  # axes
+        assert not re.search(r'"[^"]*(?:fill|stroke): #', svg)
+
+
+class TestPictures:
+    def test_a_pixel_is_a_number_with_the_colour_of_its_map(self):
+        ax = plot_matrix(SIGNED, xlabel="x", ylabel="y", signed=True, limit=1)
+        found = heat_maps(ax.figure)
+        wanted = mpl.colormaps["RdBu_r"]((SIGNED.numpy() + 1) / 2, bytes=True)
+        assert np.abs(found["day",].astype(int) - wanted).max() <= 1
+        dark = 255 * in_the_dark(found["day",][..., :3] / 255)
+        assert np.abs(found["night",][..., :3] - dark).max() <= 0.5
+        assert found["night",][0, 0].sum() > found["night",][1, 4].sum()  # the middle is dark
+
+    def test_a_sequential_map_is_the_same_on_both_pages(self):
+        assert set(heat_maps(plot_attention(torch.rand(4, 5)).figure)) == {()}
+
+
+class TestBoth:
+    def test_letters_of_the_small_one_are_as_large_where_it_is_shown(self):
+        wide, phone = (BeautifulSoup(svg, "html.parser").svg for svg in draw_both(curves(), 6.9))
+        width = [float(svg["viewbox"].split()[2]) for svg in (wide, phone)]
+        assert width == pytest.approx([72 * 6.9, 72 * PHONE], rel=0.02)
+        sizes = re.findall(r"font-size: (\d+)px", str(phone))
+        assert sizes
+        assert all(float(size) * 330 / width[1] >= 11 for size in sizes)
+
+    def test_the_figure_is_as_before(self):
+        figure = curves()
+        before = figure.get_size_inches().tolist()
+        draw_both(figure, 5)
+        assert figure.get_size_inches().tolist() == before
+
+    def test_plots_in_a_row_stand_two_by_two_on_a_phone_and_then_as_before(self):
+        figure, axes = plt.subplots(1, 4, figsize=(7, 2), sharey=True)
+        for n, ax in enumerate(axes):
+            ax.plot([0, n], label=f"line {n}")
+            ax.set_xlabel(f"plot {n}")
+        before = to_svg(figure)
+        screen, phone = (BeautifulSoup(svg, "html.parser").svg for svg in draw_both(figure))
+        assert to_svg(figure) == before
+
+        def heights(svg):
+            labels = [text for text in svg.select("text") if text.text.startswith("plot")]
+            return len({float(label["y"]) for label in labels}), len(labels)
+
+        assert heights(screen) == (1, 4)
+        assert heights(phone) == (2, 4)
+
+    def test_no_name_is_that_of_another_drawing(self):
+        x = torch.arange(5.0)
+        other = plot_curves(x, {"a": x}, xlabel="position", ylabel="loss").figure
+        html = to_html(curves()) + to_html(other)
+        soup = BeautifulSoup(html, "html.parser")
+        names = [tag["id"] for tag in soup.select("[id]")]
+        assert len(names) == len(set(names)) > 4
+        called = re.findall(r'(?:href="|url\()#([^")]+)', html)
+        assert set(called) == set(names)
+
+    def test_nothing_is_asked_of_others(self):
+        html = to_html(curves())
+        assert not re.search(r"https?:|@import|<style|<metadata|DejaVu", html)
