@@ -4,6 +4,29 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from _ext.cells import is_cell
+from _ext.fold import fold
+
+WORDS_A_MINUTE = 180  # of a text that one follows with a finger
+WORDS_OF_A_FORMULA = 10  # that stands on a line of its own
+
+
+def minutes(doctree: nodes.document) -> int:
+    """How long the main line of a page takes: all but code, seals, traps and what is folded."""
+
+    def words(node: nodes.Node) -> int:
+        if isinstance(node, nodes.Text):
+            return len(node.astext().split())
+        if isinstance(node, fold | nodes.raw):
+            return 0
+        if isinstance(node, nodes.math):
+            return 1
+        if isinstance(node, nodes.math_block):
+            return WORDS_OF_A_FORMULA
+        if is_cell(node):
+            return sum(words(caption) for caption in node.findall(nodes.caption))
+        return sum(map(words, node.children))
+
+    return max(1, round(words(doctree) / WORDS_A_MINUTE))
 
 
 def add(app: Sphinx, doctree: nodes.document) -> None:
@@ -13,13 +36,12 @@ def add(app: Sphinx, doctree: nodes.document) -> None:
     run = app.env.nb_metadata.get(app.env.docname, {}).get("exec_data") or {}
     if not run.get("runtime"):
         return
-    minutes = doctree.substitution_defs["wordcount-minutes"].astext()  # MyST's, of the prose
     seconds = max(1, round(run["runtime"]))
     has_gpu_cell = any("tag_gpu" in cell["classes"] for cell in doctree.findall(is_cell))
     gpu = "one section needs a GPU and is skipped without one" if has_gpu_cell else "no GPU"
     text = (
-        f"{minutes} minutes to read, more with pen and paper · {seconds} seconds to run where "
-        f"this page was built · Python with torch; {gpu}"
+        f"{minutes(doctree)} minutes to read, more with its traps or pen and paper · {seconds} "
+        f"seconds to run where this page was built · Python with torch; {gpu}"
     )
     title = next(doctree.findall(nodes.title))
     title.parent.insert(1, nodes.paragraph("", text, classes=["about-page"]))

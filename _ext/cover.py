@@ -23,7 +23,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from _ext import student
+from _ext import about, student
 from _ext.colab import is_chapter
 
 THUMBS = Path(__file__).parent / "static" / "thumbs"
@@ -69,7 +69,7 @@ def hours(minutes: int) -> str:
 
 def minutes(app: Sphinx, docname: str) -> int:
     """How long a chapter takes to read, by its words."""
-    return int(app.env.get_doctree(docname).substitution_defs["wordcount-minutes"].astext())
+    return about.minutes(app.env.get_doctree(docname))
 
 
 def questions() -> int:

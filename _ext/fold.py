@@ -5,7 +5,8 @@
     ```
 
 Code cells with the tag `trap` that directly follow move into the fold. A fold needs no script and
-works by keyboard. On paper it is open.
+works by keyboard. On paper it is open. An `admonition` of the class `dropdown` is a fold as
+well.
 """
 
 from docutils import nodes
@@ -53,6 +54,14 @@ def gather(app: Sphinx, doctree: nodes.document) -> None:
             raise SphinxError(f"{app.env.docname}: no trap stands before a cell tagged trap")
 
 
+def close_dropdowns(app: Sphinx, doctree: nodes.document) -> None:
+    """Fold the boxes of the class `dropdown` behind their titles."""
+    boxes = [box for box in doctree.findall(nodes.admonition) if "dropdown" in box["classes"]]
+    for box in boxes:
+        title, *rest = box.children
+        box.replace_self(fold("", summary("", *title.children), *rest, classes=["dropdown"]))
+
+
 def element(name: str) -> dict:
     """The visitors that write a node as an HTML element of this name."""
 
@@ -71,4 +80,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(summary, **element("summary"))
     app.add_directive("trap", Trap)
     app.connect("doctree-read", gather, priority=400)
+    app.connect("doctree-read", close_dropdowns, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -132,6 +132,15 @@ class TestBoth:
         assert heights(screen) == (1, 4)
         assert heights(phone) == (2, 4)
 
+    def test_points_say_once_what_they_look_like(self):
+        ax = plt.subplots()[1]
+        ax.plot(range(50), "o", color="C1")
+        group = BeautifulSoup(to_svg(ax.figure), "html.parser").select("use")[-1].parent
+        points = group.select("use")
+        assert len(points) == 50
+        assert not any(point.has_attr("style") for point in points)
+        assert "fill: light-dark(#d55e00" in group["style"]
+
     def test_no_name_is_that_of_another_drawing(self):
         x = torch.arange(5.0)
         other = plot_curves(x, {"a": x}, xlabel="position", ylabel="loss").figure

@@ -8,9 +8,11 @@ from pathlib import Path
 import bs4
 import nbformat
 import pytest
+from docutils import nodes
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from _ext import cover, seal, search
+from _ext import about, cover, seal, search
+from _ext.fold import fold
 
 ROOT = Path(__file__).parent.parent
 CONF = """
@@ -332,6 +334,38 @@ class TestFormulas:
         run, _ = build(tmp_path, "_ext.formulas", settings=MATHML, index="# T\n\n$\\nothing$\n")
         assert run.returncode != 0
         assert "a formula cannot be set" in run.stderr
+
+
+def test_a_box_of_the_class_dropdown_is_a_fold(tmp_path):
+    box = "```{{admonition}} More of *it*\n{}\nInside.\n```\n\n"
+    text = "# T\n\n" + box.format(":class: dropdown\n") + box.format("")
+    run, pages = build(tmp_path, "_ext.fold", index=text)
+    assert run.returncode == 0, run.stderr
+    (folded,), (plain,) = (pages["index"].select(kind) for kind in ("details", ".admonition"))
+    assert folded.summary.text == plain.select_one(".admonition-title").text == "More of it"
+    assert folded.select_one("p").text == "Inside."
+    assert not folded.has_attr("open")
+
+
+class TestTime:
+    def page(self, *parts):
+        return nodes.section("", *parts)
+
+    def words(self, count):
+        return nodes.paragraph("", "word " * count)
+
+    def test_it_is_that_of_the_text(self):
+        assert about.minutes(self.page(self.words(900))) == 5
+        assert about.minutes(self.page(*[self.words(90)] * 4)) == 2
+        assert about.minutes(self.page(*[nodes.math_block("", "x") for _ in range(90)])) == 5
+
+    def test_what_is_folded_takes_none_and_a_figures_caption_does(self):
+        folded = fold("", self.words(9000), classes=["trap"])
+        caption = nodes.caption("", "word " * 360)
+        code = nodes.literal_block("", "word " * 9000)
+        cell = nodes.container("", code, nodes.figure("", caption), nb_element="cell_code")
+        assert about.minutes(self.page(self.words(900), folded)) == 5
+        assert about.minutes(self.page(self.words(900), cell)) == 7
 
 
 class TestCover:

@@ -10,6 +10,7 @@ A figure is drawn twice, for a screen and for a phone, so that its letters are l
 import base64
 import hashlib
 import io
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -157,7 +158,22 @@ def _clean(parent: Element, named: set[str]) -> None:
             continue
         _clean(child, named)
         kept += list(child) if child.tag == "g" and not child.attrib else [child]
-    parent[:] = kept
+    parent[:] = _together(kept)
+
+
+def _together(children: list[Element]) -> list[Element]:
+    """Points that look the same say so once."""
+    groups = []
+    for style, run in itertools.groupby(children, lambda e: e.tag == "use" and e.get("style")):
+        run = list(run)
+        if style and len(run) > 2:
+            for point in run:
+                del point.attrib["style"]
+            group = Element("g", style=style)
+            group[:] = run
+            run = [group]
+        groups += run
+    return groups
 
 
 def _pair(colour: str) -> str:
