@@ -51,7 +51,8 @@ def clock_row(dials: Sequence[Element], *, narrow: int) -> Element:
 def period(wavelength: float, unit: str = "words") -> Element:
     """How far a hand goes round in."""
     digits = 1 if wavelength < 10 else 0
-    return h("span", f"{fixed(wavelength, digits)} {unit}", class_="period", aria_hidden="true")
+    said = f"{fixed(wavelength, digits)} {unit}".rstrip()
+    return h("span", said, class_="period", aria_hidden="true")
 
 
 def speeds(between: str = "words for one turn") -> Element:

@@ -133,8 +133,8 @@ def lines(
     level = dict(levels or {})
     rules = [line([(v, low), (v, high)], class_="axis dashed") for v in upright.values()]
     rules += [line([(ends[0], v), (ends[1], v)], class_="axis dashed") for v in level.values()]
-    words = [_label(name, v, high, "mark") for name, v in upright.items()]
-    words += [_label(name, ends[0], v, "mark level") for name, v in level.items()]
+    words = [_label(name, v, high, "flag") for name, v in upright.items()]
+    words += [_label(name, ends[0], v, "flag level") for name, v in level.items()]
     picture = plot(
         *rules,
         *drawn,

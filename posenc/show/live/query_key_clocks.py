@@ -161,7 +161,7 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor) -> Element:
                 h("circle", r=dials.RADIUS, class_="warn", data_set=f"--on:{at}.new.{i}"),
                 dials.hand(f"{at}.k.{i}", "q"),
                 dials.hand(f"{at}.q.{i}", "p"),
-                below=[dials.period(wavelength, "tokens"), bar, said],
+                below=[dials.period(wavelength, unit=""), bar, said],
                 drag=f"hand{r}.{i}",
             )
         )
