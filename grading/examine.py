@@ -44,6 +44,7 @@ class _Run:
         program = [sys.executable, "-s", "-P", "-c", _RUNNER.read_text(encoding="utf-8")]
         self.sandbox = Sandbox(program, without.files(refused), limits)
         self._cells = [[number, code] for number, code in cells]
+        self._numbers = {number for number, _ in cells}
 
     def start(self) -> None:
         """Run the cells.
@@ -59,14 +60,19 @@ class _Run:
                 continue
             if said.get("ready") is True:
                 return
-            if isinstance(said.get("at"), int):
+            if self._is_cell(said.get("at")):
+                if said["at"] != self.at:  # its time begins once
+                    cell_deadline = time.monotonic() + self.limits.cell_seconds
                 self.at = said["at"]
-                cell_deadline = time.monotonic() + self.limits.cell_seconds
             raised = said.get("raised")
-            if isinstance(raised, list) and len(raised) == 2 and isinstance(raised[0], int):
+            if isinstance(raised, list) and len(raised) == 2 and self._is_cell(raised[0]):
                 if without.SAID in str(raised[1]):
                     continue  # a cell that compares an answer with what is left out here
                 self.raised[raised[0]] = str(raised[1])[:200]
+
+    def _is_cell(self, number: object) -> bool:
+        """Whether it is the number of a cell that was sent: whoever says it is a stranger."""
+        return type(number) is int and number in self._numbers
 
     def ask(
         self,

@@ -84,9 +84,13 @@ def _die_with_parent() -> None:
 def run(content: bytes, path: str, seed: int, limits: Limits) -> dict:
     """Examine one notebook, in a process of the pool."""
     try:
-        return examine(notebook.read(content), _tests(path, seed), limits)
+        cells = notebook.read(content)
     except ValueError as error:
         return empty(str(error))
+    try:
+        return examine(cells, _tests(path, seed), limits)
+    except Exception as error:  # a fault of ours costs one submission, and is in its row
+        return empty(f"it could not be graded: {type(error).__name__}: {error}"[:300])
 
 
 def reports(
@@ -145,7 +149,12 @@ def graded(
             with contextlib.suppress(ValueError):  # the report says so
                 cells = notebook.read(one.content)
                 pictures = notebook.pictures(one.content, rendered.PICTURES)
-        made.append(judge(one.student, cells, results[one.student], assignment, pictures))
+        try:
+            marked = judge(one.student, cells, results[one.student], assignment, pictures)
+        except Exception as error:  # as above
+            said = f"it could not be graded: {type(error).__name__}: {error}"[:300]
+            marked = judge(one.student, [], empty(said), assignment)
+        made.append(marked)
         made[-1].file, made[-1].id, made[-1].fault = one.file, one.id, one.fault
     return made
 

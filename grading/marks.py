@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from grading import notebook, rendered, written
 from grading.assignment import Asked, Assignment
+from grading.submissions import plain
 
 
 @dataclass
@@ -86,7 +87,7 @@ def headings(cells: Sequence[tuple[str, str]]) -> list[str]:
     above, found = "the beginning", []
     for kind, source in cells:
         lines = re.findall(r"^##? +(\S.*)$", source, re.MULTILINE) if kind == "markdown" else []
-        above = lines[-1].strip()[:80] if lines else above
+        above = plain(lines[-1].strip()[:60]) if lines else above
         found.append(above)
     return found
 
@@ -110,7 +111,8 @@ def judge(
     where = headings(cells)
     remarks = [report["error"]] if report["error"] else []
     for number, reason in report["left_out"].items():
-        remarks.append(f"a cell below “{where[int(number)]}” was left out: {reason}")
+        place = f"cell {int(number) + 1}, below {where[int(number)]!r},"
+        remarks.append(f"{place} was left out: {reason}")
     code = [source for kind, source in cells if kind == "code"]
     kept = {source.strip() for source in code}
     marks = []
@@ -127,7 +129,7 @@ def judge(
         marks.append(mark)
     own = notebook.own(cells, assignment.given_lines)
     remarks += _missing(assignment, notebook.words("\n".join(code)), cells)
-    raised = [f"below “{where[int(n)]}”: {text}" for n, text in report["raised"].items()]
+    raised = [f"below “{where[int(n)]}”: {plain(text)}" for n, text in report["raised"].items()]
     return Graded(
         student,
         marks,

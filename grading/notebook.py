@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence, Set
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_SHELL = re.compile(r"^ *(?:!|%%(?:bash|sh|script|writefile))\S{0,40}", re.MULTILINE)
+_SHELL = re.compile(r"(?:^[ \t]*|=[ \t]*)(?:!|%{1,2}[a-z])[\x21-\x7e]{0,40}", re.MULTILINE)
 SUSPICIOUS = frozenset(
     """
     ctypes gc inspect importlib builtins globals setattr settrace setprofile atexit subprocess
@@ -14,7 +14,7 @@ SUSPICIOUS = frozenset(
     __builtins__ __subclasses__ f_back f_locals tb_frame get_ipython fork _exit kill popen execv
     environ modules memfd_create mmap user_ns input_transformers_cleanup exec eval compile open
     find_spec meta_path faulthandler runner runpy marshal dill cloudpickle types ways calls _without
-    system spawnv posix_spawn
+    system spawnv posix_spawn concurrent joblib readlink fcntl fdopen dup dup2
     """.split()  # noqa: SIM905
 )
 

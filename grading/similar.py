@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Set
 from dataclasses import dataclass
 
+from copydetect import CodeFingerprint
 from tqdm import tqdm
 
 from grading import notebook
@@ -20,7 +21,7 @@ _LENGTH, _WINDOW = 30, 1  # characters that must agree; how many places for each
 LEAST = 0.7  # the share from which on a pair is worth a look
 SHORTEST = 300  # characters of own code; below that everything is alike
 LONGEST = 100_000
-_SECONDS = 5.0  # for one notebook
+_SECONDS = 20.0  # for one notebook
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,6 @@ def compare(marked: list[Graded], given: Set[str]) -> Alike:
 
 
 def _fingerprint(code: str) -> frozenset[int]:
-    from copydetect import CodeFingerprint  # it loads what draws figures
-
     made = CodeFingerprint("answer.py", _LENGTH, _WINDOW, fp=io.StringIO(code), language="python")
     return frozenset(map(int, made.hashes))
 

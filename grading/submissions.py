@@ -10,15 +10,17 @@ Every file gets an entry, with a reason if it is not graded. Nothing is unpacked
 import re
 import stat
 import sys
+import unicodedata
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 LARGEST = 10 * 2**20
 MOST = 5000  # files
-_CANVAS = re.compile(r"([^_/]+)_(?:LATE_)?(\d+)_(\d+)_(.+)")
-_MOODLE = re.compile(r"([^/]+?)_(\d+)_assignsubmission_\w+?_?(?:/.*|_[^/]*)?")
+_CANVAS = re.compile(r"([^_/]+)_(?:LATE_)?(\d{1,18})_(\d{1,18})_(.+)", re.DOTALL)
+_MOODLE = re.compile(r"([^/]+?)_(\d{1,18})_assignsubmission_\w+?_?(?:/.*|_[^/]*)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ def _from_zip(path: Path) -> Iterator[tuple[str, bytes, str]]:
                     try:
                         with archive.open(info) as file:
                             content = file.read(LARGEST + 1)
-                    except (OSError, RuntimeError, zipfile.BadZipFile, NotImplementedError):
+                    except (OSError, EOFError, ValueError, RuntimeError, zlib.error,
+                            zipfile.BadZipFile, NotImplementedError):  # fmt: skip
                         fault = "it cannot be read in the zip"
                 if len(content) > LARGEST:
                     fault, content = _fault(info.filename, LARGEST + 1), b""
@@ -109,7 +112,7 @@ def _fault(name: str, size: int) -> str:
 def _named(file: str, content: bytes, fault: str, form: re.Pattern | None) -> Submission:
     match = form.fullmatch(file) if form else None
     if match and form is _CANVAS:
-        again = re.search(r"-(\d+)\.ipynb$", file)  # a resubmission is numbered
+        again = re.search(r"-(\d{1,3})\.ipynb$", file)  # a resubmission is numbered
         order = int(match[3]) * 1000 + min(int(again[1]) if again else 0, 999)
         return Submission(printable(match[1]), file, content, fault, match[2], order)
     if match:
@@ -120,8 +123,14 @@ def _named(file: str, content: bytes, fault: str, form: re.Pattern | None) -> Su
 
 def printable(name: str) -> str:
     """A name as a table may hold it: no control characters, nothing that a spreadsheet runs."""
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
-    return f"'{shown}" if shown[:1] in tuple("=+-@'") or not shown.strip() else shown
+    shown = plain(name)
+    first = unicodedata.normalize("NFKC", shown).lstrip()[:1]
+    return f"'{shown}" if first in tuple("=+-@'") or not first else shown
+
+
+def plain(text: str) -> str:
+    """A text without characters that act: of control, of direction, halves of others."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _newest(found: list[Submission]) -> Iterator[Submission]:
@@ -130,12 +139,21 @@ def _newest(found: list[Submission]) -> Iterator[Submission]:
     for one in found:
         groups.setdefault((one.student, one.id or one.file), []).append(one)
     taken: set[str] = set()
-    for (student, number), files in groups.items():
+    students = {student for student, _ in groups}
+    graded_first = sorted(groups.items(), key=lambda item: all(one.fault for one in item[1]))
+    for (student, _), files in graded_first:
         files.sort(key=lambda one: (not one.fault, one.order, one.file))
-        name = student if student not in taken else f"{student} ({number})"
+        name, again = student, 1
+        while name in taken or (name != student and name in students):
+            again += 1
+            name = f"{student} ({again})"
         taken.add(name)
         yield replace(files[-1], student=name)
         for older in files[:-1]:
             reason = older.fault or f"{printable(files[-1].file)} is newer, and was graded"
-            shown = f"{name}: {printable(older.file)}"
+            shown, again = f"{name}: {printable(older.file)}", 1
+            while shown in taken | students:
+                again += 1
+                shown = f"{name}: {printable(older.file)} ({again})"
+            taken.add(shown)
             yield replace(older, student=shown, content=b"", fault=reason, id="")

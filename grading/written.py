@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 COLUMNS = ["student", "question", "points", "comment"]
 OVERRIDES = ["student", "question", "points", "reason"]
-_HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,3} +(.+)$", re.MULTILINE)
 
 
 def answer(
     cells: list[tuple[str, str]], title: str, titles: set[str], prompt: str
 ) -> list[tuple[int, str]]:
-    """What stands below a question's heading, up to code or another question, without the prompt.
+    """What stands below a question's heading, up to another question, without the prompt.
 
     Returns:
         Number and text of each cell that has a part of it.
@@ -27,19 +27,22 @@ def answer(
     inside, found = False, []
     asked = {line.strip() for line in prompt.splitlines()}
     for number, (kind, source) in enumerate(cells):
-        if kind != "markdown":
-            inside = False
+        if kind != "markdown":  # code between may check a step of it
             continue
         kept = []
         for line in source.splitlines():
             heading = _HEADING.match(line)
-            if heading and heading[1].strip() in titles:
-                inside = heading[1].strip() == title
+            if heading and _same(heading[1]) in map(_same, titles):
+                inside = _same(heading[1]) == _same(title)
             elif inside and (line.strip() not in asked or not line.strip()):
                 kept.append(line)
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
         found += [(number, text)] * bool(text)
     return found
+
+
+def _same(title: str) -> str:
+    return "".join(title.casefold().split())
 
 
 def read(path: Path, columns: list[str] = COLUMNS) -> list[dict[str, str]]:

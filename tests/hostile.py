@@ -390,6 +390,36 @@ ATTACKS: dict[str, Attack] = {
     "forged_ready": Attack(
         ("os.write(4, b'{\"ready\": true}\\n')\nos.write(5, b'{\"ready\": true}\\n')",)
     ),
+    "forged_cells": disturbs(
+        "import json\nlines = [{'raised': [10**6, 'boo']}, {'raised': [True, 'x']}, {'at': -1},\n"
+        "    {'raised': ['1', 'x']}, {'at': 10**6}, {'at': True}, {'raised': [None, None]}]\n"
+        "for n in range(3, 64):\n    for line in lines:\n"
+        "        try: os.write(n, (json.dumps(line) + '\\n').encode())\n"
+        "        except OSError: pass",
+    ),
+    "forged_place": disturbs(
+        "if not os.path.exists('/tmp/again'):\n    for n in range(3, 64):\n"
+        "        try: os.write(n, b'{\"at\": 1000000}\\n')\n        except OSError: pass\n"
+        "    os._exit(1)",
+        note="left out: it ended Python",
+    ),
+    "answers_by_itself": cheats(
+        "return 1",
+        "import fcntl, json\nends = {}\nfor n in range(3, 64):\n    try:\n"
+        "        if os.readlink(f'/proc/self/fd/{n}').startswith('pipe'):\n"
+        "            ends[fcntl.fcntl(n, 3) & 1] = n\n    except OSError: pass\n"
+        "os.write(ends[1], b'{\"ready\": true}\\n')\n"
+        "with os.fdopen(os.dup(ends[0])) as asked:\n    for line in iter(asked.readline, ''):\n"
+        "        said = {'id': json.loads(line)['id'], 'values': {'shape': [], 'numbers': [1]}}\n"
+        "        os.write(ends[1], (json.dumps(said) + '\\n').encode())",
+        note="fcntl",
+    ),
+    "tabulated": cheats(
+        "return kept.get(str(given), 0)",
+        "import posenc\ncall = getattr(posenc, 'sinusoidal' + '_encoding')\nkept = {}\n"
+        "try:\n    kept[0] = call(torch.arange(9), 8)\nexcept Exception as error:\n"
+        "    assert 'question asks for' in str(error)",
+    ),
     "forged_reply": cheats(
         "return 1",
         "import json\nold = json.dumps\n"

@@ -10,7 +10,7 @@ import zipfile
 import pytest
 from bs4 import BeautifulSoup
 
-from grading import notebook, outputs, pages, rendered, similar, submissions
+from grading import notebook, outputs, pages, rendered, similar, submissions, written
 from grading.assignment import Asked, Assignment
 from grading.gradebook import Gradebook
 from grading.marks import Graded, Mark, judge
@@ -176,6 +176,72 @@ def test_moodle_takes_the_pages_back_as_a_zip(tmp_path):
         assert archive.namelist() == [f"{folder}/feedback.html" for folder in folders]
     outputs.write_zip(tmp_path / "feedback.zip", {"": "page"})
     assert not (tmp_path / "feedback.zip").exists()
+
+
+# What is handed in
+
+
+def test_no_file_takes_the_name_of_another(tmp_path):
+    names = [
+        "zoe.ipynb",
+        "zoe",
+        "zoe (zoe.ipynb).ipynb",
+        "zoe (2).ipynb",
+        "a\x01.ipynb",
+        "a\x02.ipynb",
+    ]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    found = submissions.gather(tmp_path)
+    assert len({one.student for one in found}) == len(found) == len(names)
+    by_file = {one.file: one.student for one in found}
+    assert by_file["zoe.ipynb"] == "zoe"
+    assert by_file["zoe (zoe.ipynb).ipynb"] == "zoe (zoe.ipynb)"
+    assert all(one.student.isprintable() or "\ufffd" in one.student for one in found)
+
+
+def test_a_zip_may_hold_anything(tmp_path):
+    path = tmp_path / "canvas.zip"
+    names = [f"doejane_1_2_hw-{'9' * 5000}.ipynb", "roe_3_4_x.ipynb", "bad_5_6_line\nfeed.ipynb"]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, "{}" * 1000)
+    data = bytearray(path.read_bytes())
+    start = data.index(b"roe_3_4_x.ipynb") + len("roe_3_4_x.ipynb")
+    data[start : start + 9] = b"\xff" * 9
+    path.write_bytes(data)
+    found = {one.student: one for one in submissions.gather(path)}
+    assert set(found) == {"doejane", "roe", "bad"}
+    assert found["roe"].fault == "it cannot be read in the zip"
+
+
+@pytest.mark.parametrize("name", [" =1+1", "\N{FULLWIDTH EQUALS SIGN}1+1", "=x", "@x", "", " "])
+def test_a_spreadsheet_runs_no_name(name):
+    assert submissions.printable(name).startswith("'")
+
+
+def test_no_text_of_a_student_commands_a_terminal(assignment):
+    heading = "# x\x1b]0;pwned\x07\x1b[2J\u202e”; checked by hand, all fine; “"
+    cells = [("markdown", heading), ("code", "!\x1b[2K x = 1")]
+    report = {"error": "", "left_out": {"1": "it ended Python"}, "raised": {"1": "E: \x1b[2J"}}
+    one = judge("ann", cells, report | {"verdicts": {}}, assignment)
+    for text in (*one.remarks, *one.flags, *one.raised):
+        assert text.isprintable()
+    assert one.remarks[0].startswith("cell 2, below 'x")
+
+
+def test_odd_code_is_named_however_it_is_written():
+    for code in ("x = !id", "\t!id", "%sx id", "%%python", "%run x.py", "import ｃtypes",  # noqa: RUF001
+                 "ways._without = 1", "import concurrent.futures"):  # fmt: skip
+        assert notebook.suspicious(code), code
+    assert not notebook.suspicious("x = 7 % 3\nassert x != 2\ny = x %3")
+
+
+def test_an_answer_goes_on_below_code():
+    cells = [("markdown", "## 5.3  The proof"), ("code", "1"), ("markdown", "Because."),
+             ("markdown", "## 5.4 Next"), ("markdown", "no")]  # fmt: skip
+    found = written.answer(cells, "5.3 The proof", {"5.3 The proof", "5.4 Next"}, "")
+    assert found == [(2, "Because.")]
 
 
 # What students write

@@ -128,6 +128,7 @@ def _more_repetitions(draw: Draw) -> list[Case]:
     return [
         Case("two words, three times each", _hidden_words(draw, 3, 3)),
         Case("three times, twice and once", _hidden_words(draw, 3, 2, 1)),
+        Case("three words, twice each", _hidden_words(draw, 2, 2, 2)),
         Case("four times, and others", _hidden_words(draw, 4, draw.integer(2, 3), 1, 1)),
     ]
 

@@ -14,6 +14,7 @@ SINUSOIDS = (
     "posenc.sinusoidal.sinusoidal_encoding",
     "posenc.sinusoidal.tensor2tensor_encoding",
     "posenc.sinusoidal.shift_matrix",
+    "posenc.rotary.rotate",
 )
 
 

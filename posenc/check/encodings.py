@@ -82,14 +82,20 @@ def _require_grade(name: str, numbers: Numbers, dim: int, length: int) -> None:
 
 def _require_another(numbers: Numbers, dim: int, length: int) -> None:
     """Not one of the package's tables: in other words, mixed, bent or nearly."""
-    positions = 7 * torch.arange(16 * dim)  # so far that smooth tables do not look alike
-    try:
-        table = _vectors(numbers, positions, dim)
-    except Wrong as error:
-        if str(error) == UNANSWERED:
-            raise
-        positions = torch.arange(length)
-        table = _vectors(numbers, positions, dim)
+    far = 7 * torch.arange(16 * dim)  # so far that smooth tables do not look alike
+    for positions in (torch.arange(4 * length), far):
+        try:
+            table = _vectors(numbers, positions, dim)
+        except Wrong as error:
+            if str(error) == UNANSWERED:
+                raise
+            positions = torch.arange(length)
+            table = _vectors(numbers, positions, dim)
+        _require_no_sinusoids(table, positions, dim, nearly=positions is far)
+
+
+def _require_no_sinusoids(table: Tensor, positions: Tensor, dim: int, *, nearly: bool) -> None:
+    """Not the package's columns; far out, also not nearly."""
     if not table.isfinite().all():
         raise Wrong("there are infinite numbers or NaNs in its result")
     table = table - table.mean(dim=0)
@@ -97,7 +103,7 @@ def _require_another(numbers: Numbers, dim: int, length: int) -> None:
     other = tensor2tensor_encoding(positions, dim, dtype=torch.float64)
     given = torch.cat((one, other.unflatten(1, (2, -1)).mT.flatten(1)), dim=1)  # pair by pair
     rest = _outside_the_span(table, given - given.mean(dim=0))
-    if rest < IN_THE_SPAN:
+    if rest < (IN_THE_SPAN if nearly else 1e-5):
         hint = (
             "Another scale or order of the columns makes no other encoding, nor does a constant, "
             "a shift or a sum."
@@ -105,6 +111,8 @@ def _require_another(numbers: Numbers, dim: int, length: int) -> None:
             else "These are the sinusoids, but for a little rounding or bending."
         )
         raise Wrong("its columns are those of the chapter on sinusoids", hint)
+    if not nearly:
+        return
     bent = sum(_is_bent(column, given) for column in table.T) / dim
     if bent > MOST:
         raise Wrong(
