@@ -91,7 +91,7 @@ def buckets(*, num_buckets: int = 32, max_distance: int = 128) -> LiveFigure:
         controls(
             slider("d", "distance", 0, math.log2(1 + LAST), step=0.25, said="d_said", colour="p"),
             choice("num_buckets", "buckets", {str(n): str(n) for n in COUNTS}),
-            choice("max_distance", "last bucket from", {str(n): str(n) for n in FARTHEST}),
+            choice("max_distance", "max_distance", {str(n): str(n) for n in FARTHEST}),
         ),
         data={
             "starts": {name: _starts(table.tolist()) for name, table in tables.items()},
