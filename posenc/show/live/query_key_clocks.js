@@ -48,10 +48,11 @@ export default live({
     rows: data.rows.map((speeds) => row(state, speeds, data)),
     d_said: place(state.d),
     n_said: place(state.n),
+    m_said: place(state.n + state.d),
   }),
-  describe(_, { rows: [first, ...others], d_said }) {
+  describe(_, { rows: [first, ...others], d_said, n_said, m_said }) {
     const said =
-      `Distance ${d_said}: ${first.part_said.join(", ")} add up to the score ` +
+      `Query at ${m_said}, key at ${n_said}, distance ${d_said}: ${first.part_said.join(", ")} add up to the score ` +
       `${first.score_said}. ${news(first.news)}`;
     return said + others.map((o) => ` Stretched, the score is ${o.score_said}. ${news(o.news)}`).join("");
   },

@@ -96,12 +96,14 @@ def query_key_clocks(
             "rows": [one_row(at, speeds) for speeds in rows],
             "d_said": place(state["d"]),
             "n_said": place(state["n"]),
+            "m_said": place(state["n"] + state["d"]),
         }
 
     def describe(state: State, values: dict) -> str:
         first, *others = values["rows"]
         said = (
-            f"Distance {values['d_said']}: {', '.join(first['part_said'])} add up to the score "
+            f"Query at {values['m_said']}, key at {values['n_said']}, distance "
+            f"{values['d_said']}: {', '.join(first['part_said'])} add up to the score "
             f"{first['score_said']}. {_news(first['news'])}"
         )
         return said + "".join(
