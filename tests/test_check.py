@@ -17,6 +17,7 @@ from posenc import check
 from posenc.check import Probe, Question, Values, Wrong
 from posenc.check.calls import call
 from posenc.check.plain import decode, encode
+from posenc.sinusoidal import sinusoidal_encoding
 
 NUMBERS = torch.tensor([1.0, 2.0, 4.0])
 doubled = Comparison(
@@ -357,6 +358,19 @@ def test_a_measurement_that_fails_costs_its_part_only():
     verdict = probe(lambda x: x)
     assert [part.passed for part in verdict.parts] == [False, True]
     assert "it cannot be measured: ZeroDivisionError" in str(verdict)
+
+
+def test_the_books_table_up_to_some_place_is_no_encoding_of_ones_own():
+    from posenc.check.encodings import _require_another
+    from posenc.check.question import asking
+
+    def patched(positions, dim):
+        near, far = (sinusoidal_encoding(positions, dim, base=base) for base in (1e4, 37.0))
+        return torch.where((positions < 400)[:, None], near, far)
+
+    for dim, length in ((32, 64), (48, 96), (56, 90)):
+        with pytest.raises(Wrong, match="those of the chapter on sinusoids"):
+            _require_another(asking(patched), dim, length)
 
 
 @pytest.mark.parametrize("name", check.names())

@@ -286,7 +286,7 @@ class Class:
         self.grades = table(self.out / "grades.csv")
 
     def grade(self):
-        options = ("--name", NAME, "--seconds", 240, "--cell-seconds", 30)
+        options = ("--name", NAME, "--seconds", 300, "--cell-seconds", 45)
         return grade(self.folder, self.out, *options)
 
     def page(self, name):

@@ -276,6 +276,10 @@ def rounded_sinusoids(positions, dim):
     return sinusoidal_encoding(positions, dim).numpy().round(1)
 
 
+def bent_sinusoids(positions, dim):
+    return torch.tanh(2 * sinusoidal_encoding(positions, dim))
+
+
 def noise_of_normal_numbers(positions, dim):
     drawn = torch.randn(dim, 500, generator=torch.Generator().manual_seed(1))
     return F.avg_pool1d(drawn, 5, stride=1).T[positions]
@@ -366,6 +370,7 @@ ANSWERS = {
         [
             (the_sinusoids, "Another scale or order"),
             (rounded_sinusoids, "for a little rounding"),
+            (bent_sinusoids, "applied to a known encoding"),
             (noise_of_normal_numbers, "bounded by force"),
             (too_slow, "too much alike"),
             (drawn, "too much changes"),
