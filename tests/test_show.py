@@ -79,6 +79,10 @@ class TestGuess:
         assert data(guess)["truth"] == pytest.approx(share)
         assert data(guess)["unit"] == pytest.approx(math.log(100) if log else 99)
 
+    def test_a_point_waits_at_the_low_end_and_not_on_an_answer(self):
+        (slider,) = soup(guess_point(50.5, **POINT)).select("input")
+        assert float(slider["value"]) == 0
+
     @pytest.mark.parametrize(
         ("angle", "end"), [(0, (0, -1)), (math.pi / 2, (1, 0)), (5 * math.pi, (0, 1))]
     )

@@ -173,7 +173,7 @@ def guess_point(
     path = f"M{left + width * share:.1f},{top}v{height}"
     picture = _svg(f"An axis of {xlabel}", _x_axis(low, high, xlabel, log=log), path)
     name = f"to place: {xlabel}, from {low} to {high}"
-    return Guess(name, picture, _sliders([xlabel]), data)
+    return Guess(name, picture, _sliders([xlabel], start=0), data)  # never on the answer
 
 
 def guess_angle(truth: float | Tensor, *, within: float, says: str) -> Guess:
@@ -248,10 +248,11 @@ def _svg(name: str, axes: str, truth: str) -> str:
     )
 
 
-def _sliders(names: list[str]) -> str:
+def _sliders(names: list[str], start: float = 0.5) -> str:
     rows = "".join(
         f"<label><span>{html.escape(name)}</span>"
-        '<input type="range" min="0" max="1" step="0.005" value="0.5"><output></output></label>'
+        f'<input type="range" min="0" max="1" step="0.005" value="{start}">'
+        "<output></output></label>"
         for name in names
     )
     return f'<div class="sliders">{rows}</div>'
