@@ -772,7 +772,7 @@ FAULTS = {
     ),
     "document.querySelector('[role=status]').remove()": (keyboard_problems, "was said"),
     STYLE.format(".live .period { font-size: 9px !important }"): (letter_problems, "9 pixels"),
-    STYLE.format(".live .marks { min-width: 900px }"): (letter_problems, "the page is"),
+    STYLE.format(".live .marks { min-width: 900px }"): (letter_problems, ": from "),
     STYLE.format(".live .controls { display: flex !important }"): (paper_problems, "shows"),
     STYLE.format(".live svg { display: none !important }"): (paper_problems, "does not show"),
     "document.querySelector('[name=p]').parentElement.replaceWith("
