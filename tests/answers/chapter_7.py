@@ -372,7 +372,7 @@ ANSWERS = {
             (rounded_sinusoids, "for a little rounding"),
             (bent_sinusoids, "applied to a known encoding"),
             (noise_of_normal_numbers, "bounded by force"),
-            (too_slow, "makes no other encoding"),
+            (too_slow, "Another scale or order"),
             (drawn, "too much changes"),
             (share_of_length, "on its own position alone"),
             (growing, "grows beyond"),
