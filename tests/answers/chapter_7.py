@@ -285,11 +285,6 @@ def noise_of_normal_numbers(positions, dim):
     return F.avg_pool1d(drawn, 5, stride=1).T[positions]
 
 
-def too_slow(positions, dim):
-    gap = (positions[:, None] - 600 * torch.arange(dim) / dim) % 600
-    return (-((torch.minimum(gap, 600 - gap) / 100) ** 2)).exp()
-
-
 def drawn(positions, dim):
     table = torch.rand(400, dim, generator=torch.Generator().manual_seed(2))
     return table[positions]
@@ -372,7 +367,6 @@ ANSWERS = {
             (rounded_sinusoids, "for a little rounding"),
             (bent_sinusoids, "applied to a known encoding"),
             (noise_of_normal_numbers, "bounded by force"),
-            (too_slow, "Another scale or order"),
             (drawn, "too much changes"),
             (share_of_length, "on its own position alone"),
             (growing, "grows beyond"),
