@@ -47,12 +47,13 @@ document.addEventListener("click", (event) => {
   link.focus();
 });
 
-// Code and formulas that are wider than their place are scrolled by keyboard too.
-function reachable() {
-  for (const wide of document.querySelectorAll("article :is(pre, .formula)")) {
-    if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
+// What is wider than its place is scrolled by keyboard too: code, formulas, tables.
+const width = new ResizeObserver((seen) => {
+  for (const { target } of seen) {
+    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
   }
-}
-window.addEventListener("load", reachable);
-document.addEventListener("toggle", reachable, true);
-window.addEventListener("resize", reachable);
+});
+window.addEventListener("load", () => {
+  const wide = "article :is(pre, .formula, .cell_output .text_html)";
+  for (const place of document.querySelectorAll(wide)) width.observe(place);
+});
