@@ -135,6 +135,7 @@ def compared(browser, guess, shares):
     page.set_content(guess._repr_html_())
     page.locator("details").evaluate_all("(all) => all.forEach((e) => (e.open = true))")
     for slider, share in zip(page.locator(".guess input").all(), shares, strict=True):
+        assert page.locator("button").is_disabled()  # until all is set
         slider.evaluate("(e, to) => { e.value = to; e.dispatchEvent(new Event('input')); }", share)
     numbers = page.locator("output").all_inner_texts()
     page.locator("button").click()
@@ -152,18 +153,45 @@ class TestComparing:
             "Not quite: you are off by 0.1 nats on average, and the true curve rises where yours "
             "does not."
         )
-        assert compared(browser, guess, [0.9, 0.5, 0.6, 0.4])[1].startswith("Right: ")
+        assert compared(browser, guess, [0.9, 0.5, 0.6, 0.4])[1].startswith("Close enough: ")
         assert compared(browser, guess, [0.1, 0.9, 0.9, 0.9])[1].startswith("Not quite: ")
 
-    def test_numbers_stand_beside_the_sliders_and_the_error_has_its_unit(self, browser):
-        look = {"low": 1, "high": 1_000_000, "log": True, "within": 2, "says": ""}
+    def test_the_number_set_stands_beside_its_slider_and_then_beside_the_true_one(self, browser):
+        look = {"low": 1, "high": 1_000_000, "log": True, "within": 2, "says": "So."}
         guess = guess_point(1000, xlabel="length (words)", **look)
-        assert compared(browser, guess, [0.5]) == (
-            ["1,000"],
-            "Right: you are off by a factor of 1.",
-        )
-        assert compared(browser, guess, [1])[1] == "Not quite: you are off by a factor of 1,000."
+        assert compared(browser, guess, [0.5]) == (["1,000"], "Right: it is 1,000 words. So.")
+        far = "Not quite: it is 1,000 words, and you said 1,000,000. So."
+        assert compared(browser, guess, [1])[1] == far
         numbers, said = compared(browser, guess_angle(math.pi, within=0.3, says=""), [0.25])
-        assert (numbers, said) == (["1.57"], "Not quite: you are off by 0.25 of a turn.")
-        plain = guess_point(30, low=0, high=100, xlabel="words", within=5, says="")
-        assert compared(browser, plain, [0.5])[1] == "Not quite: you are off by 20."
+        assert numbers == ["0.25 of a turn"]
+        assert said == "Not quite: it is 0.5 of a turn, and you said 0.25 of a turn."
+
+    def test_whole_numbers_are_answered_by_whole_numbers(self, browser):
+        guess = guess_point(9, low=0, high=30, xlabel="pairs", within=1, says="")
+        assert compared(browser, guess, [0.28]) == (["8"], "Close enough: it is 9, and you said 8.")
+        assert compared(browser, guess, [0.31])[1] == "Right: it is 9."
+        between = guess_point(9.5, low=0, high=30, xlabel="pairs", within=1, says="")
+        assert compared(browser, between, [0.31])[0] == ["9.3"]
+        far = guess_point(40, low=1, high=500, xlabel="position", log=True, within=2, says="")
+        assert compared(browser, far, [0.1]) == (["2"], "Not quite: it is 40, and you said 2.")
+
+    @pytest.mark.parametrize("shares", [[None], [0.5]], ids=["untouched", "placed"])
+    def test_what_is_not_set_is_neither_shown_nor_compared(self, browser, shares):
+        page = browser.new_page()
+        page.set_content(
+            guess_point(15, low=0, high=30, xlabel="x", within=1, says="")._repr_html_()
+        )
+        picture, said = page.locator("svg"), page.locator(".said")
+        if shares[0]:
+            box = picture.bounding_box()
+            page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.4)
+        unset = not shares[0]
+        assert page.locator(".hint").is_visible() == page.locator("button").is_disabled() == unset
+        assert (page.locator("output").inner_text() == "") == unset
+        assert page.locator(".mine").evaluate("(line) => line.checkVisibility()") != unset
+        assert page.locator("input").get_attribute("aria-valuetext") == (
+            "not set" if unset else "13"
+        )
+        page.locator("button").evaluate("(button) => button.click()")  # disabled: it does nothing
+        assert (said.inner_text() == "") == unset
+        page.close()

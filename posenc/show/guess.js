@@ -5,15 +5,18 @@
   const svg = root.querySelector("svg"), truth = root.querySelector(".truth");
   const mine = root.querySelector(".mine"), said = root.querySelector(".said");
   const sliders = [...root.querySelectorAll("input")], compare = root.querySelector("button");
+  const hint = root.querySelector(".hint");
   const values = () => sliders.map((slider) => +slider.value);
+  const isSet = (slider) => !slider.matches(".unset");
   const clamp = (share) => Math.min(1, Math.max(0, share));
   const [left, top, width, height] = data.box;
   const centre = [left + width / 2, top + height / 2];
 
   // What is drawn for the sliders' values, which are shares (0 to 1) of an axis or of a turn.
   const draw = {
-    curve: (v) => "M" + v.map((share, k) =>
-      `${left + (width * k) / (v.length - 1)},${top + height * (1 - share)}`).join("L"),
+    curve: (v) => v.map((share, k) => !isSet(sliders[k]) ? "" :
+      (k && isSet(sliders[k - 1]) ? "L" : "M") +
+      `${left + (width * k) / (v.length - 1)},${top + height * (1 - share)}h0`).join(""),
     point: ([share]) => `M${left + width * share},${top}v${height}`,
     angle: ([share]) => `M${centre}l${(height / 2) * Math.sin(2 * Math.PI * share)},` +
       `${(-height / 2) * Math.cos(2 * Math.PI * share)}`,
@@ -28,6 +31,13 @@
       [0, (Math.atan2(x - centre[0], centre[1] - y) / (2 * Math.PI) + 1) % 1],
   }[data.kind];
 
+  // The place on an axis that a share of it is.
+  const number = (share) => {
+    const [low, high] = data.limits;
+    const x = data.log ? low * (high / low) ** share : low + (high - low) * share;
+    return data.whole ? Math.round(x) : x;
+  };
+
   // How far off, in the units of the question, and where the furthest.
   const off = {
     curve(v) {
@@ -38,8 +48,10 @@
       });
       return at.reduce((a, b) => a + b) / at.length;
     },
-    point: ([v]) => data.log
-      ? Math.exp(Math.abs(v - data.truth) * data.unit) : Math.abs(v - data.truth) * data.unit,
+    point([v]) {
+      const [is, said] = [number(data.truth), number(v)];
+      return data.log ? Math.max(is / said, said / is) : Math.abs(is - said);
+    },
     angle([v]) {
       const apart = Math.abs(v - data.truth) % 1;
       return Math.min(apart, 1 - apart) * data.unit;
@@ -65,9 +77,18 @@
     return misses((y) => y) ? "rises" : misses(down) ? "falls" : "";
   };
 
+  function set(slider, value) {
+    slider.value = value;
+    slider.classList.remove("unset");
+  }
+
+  // What nobody has set is not drawn, and nothing is compared before all is set.
   function show() {
     mine.setAttribute("d", draw(values()));
-    sliders.forEach((slider) => {
+    mine.removeAttribute("hidden");
+    compare.disabled = !sliders.every(isSet);
+    hint.toggleAttribute("hidden", !compare.disabled);
+    sliders.filter(isSet).forEach((slider) => {
       const text = spoken(+slider.value);
       slider.setAttribute("aria-valuetext", text);
       slider.nextElementSibling.textContent = text;
@@ -77,19 +98,24 @@
   const rounded = (x, digits) =>
     Number(x.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
 
-  function spoken(share) {
-    const [low, high] = data.limits;
-    return rounded(data.log ? low * (high / low) ** share : low + (high - low) * share, 3);
+  const spoken = (share) =>
+    data.kind === "angle" ? `${rounded(share, 2)} of a turn` : rounded(number(share), 3);
+
+  // What is true and what was said, or how far off a curve is.
+  function verdict(v, far, right, miss) {
+    const close = right ? "Close enough" : "Not quite";
+    if (data.kind === "curve")
+      return `${close}: you are off by ${rounded(far, 2)}${data.of} on average` +
+        (miss ? `, and the true curve ${miss} where yours does not.` : ".");
+    const [is, said] = [spoken(data.truth), spoken(v[0])];
+    return is === said ? `Right: it is ${is}${data.of}.`
+      : `${close}: it is ${is}${data.of}, and you said ${said}.`;
   }
 
   function reveal() {
-    const v = values(), far = off(v), miss = missed(v), right = far <= data.within && !miss;
-    const amount = data.log ? `a factor of ${rounded(far, far < 10 ? 3 : 2)}`
-      : data.kind === "angle" ? `${rounded(far / data.unit, 2)} of a turn`
-      : `${rounded(far, 2)}${data.of}`;
-    said.textContent = `${right ? "Right" : "Not quite"}: you are off by ${amount}` +
-      `${data.kind === "curve" ? " on average" : ""}` +
-      `${miss ? `, and the true curve ${miss} where yours does not` : ""}. ${data.says}`;
+    const v = values(), far = off(v), miss = missed(v);
+    const right = far <= data.within && !miss;
+    said.textContent = `${verdict(v, far, right, miss)} ${data.says}`.trim();
     truth.removeAttribute("hidden");
     sliders.forEach((slider) => { slider.disabled = true; });
     compare.hidden = true;
@@ -98,15 +124,24 @@
 
   truth.setAttribute("hidden", "");
   said.textContent = "";
-  mine.removeAttribute("hidden");
+  hint.removeAttribute("hidden");
+  compare.disabled = true;
   root.querySelector(".controls").hidden = false;
-  sliders.forEach((slider) => slider.addEventListener("input", show));
+  for (const slider of sliders) {
+    slider.classList.add("unset");
+    slider.setAttribute("aria-valuetext", "not set");
+    for (const event of ["input", "click"]) // a click may agree with where it stands
+      slider.addEventListener(event, () => {
+        set(slider, slider.value);
+        show();
+      });
+  }
   compare.addEventListener("click", () => {
     const detail = { right: reveal(), guess: values() };
     root.dispatchEvent(new CustomEvent("guess:compared", { bubbles: true, detail }));
   });
   root.addEventListener("guess:restore", ({ detail }) => {
-    detail.forEach((value, k) => { sliders[k].value = value; });
+    detail.forEach((value, k) => set(sliders[k], value));
     show();
     reveal();
   });
@@ -118,8 +153,8 @@
     const [at, share] = aim(place.x, place.y);
     const from = last ?? [at, share], step = Math.sign(at - from[0]);
     for (let k = from[0]; k !== at; k += step)
-      sliders[k].value = from[1] + ((share - from[1]) * (k - from[0])) / (at - from[0]);
-    sliders[at].value = share;
+      set(sliders[k], from[1] + ((share - from[1]) * (k - from[0])) / (at - from[0]));
+    set(sliders[at], share);
     last = [at, share];
     show();
   }
@@ -132,5 +167,4 @@
   svg.addEventListener("pointermove", (event) => {
     if (svg.hasPointerCapture(event.pointerId)) follow(event);
   });
-  show();
 }

@@ -19,6 +19,7 @@ from torch import Tensor
 WIDTH, HEIGHT = 640, 300
 _BOX = (84, 34, 536, 200)  # left, top, width, height of the axes
 _DIAL = (210, 14, 220, 220)
+_STEP = 0.005  # of a slider, as a share of its axis or of a turn
 _SCRIPT = Path(__file__).with_name("guess.js")
 _STYLE = """
 .guess { container-type: inline-size; max-width: 46rem; text-align: left }
@@ -30,9 +31,12 @@ _STYLE = """
 .guess .mine { stroke: var(--book-orange, #c86400) }
 .guess .truth { stroke: var(--book-blue, #1783c7); stroke-dasharray: 9 5 }
 .guess [hidden] { display: none }
+.guess text.hint { opacity: 0.75; font-style: italic }
 .guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr 4em }
 .guess label { display: contents }
 .guess input { width: 100%; min-width: 0; accent-color: var(--book-orange, #c86400) }
+.guess .unset::-webkit-slider-thumb { opacity: 0 }
+.guess .unset::-moz-range-thumb { opacity: 0 }
 """
 
 
@@ -118,7 +122,9 @@ def guess_curve(
         for a, b in zip(places, shares, strict=True)
     )
     axes = _x_axis(x[0], x[-1], xlabel) + _y_axis(low, high, ylabel)
-    picture = _svg(f"{ylabel} against {xlabel}, to draw on", axes, f"M{line}")
+    picture = _svg(
+        f"{ylabel} against {xlabel}, to draw on", axes, f"M{line}", "draw from end to end"
+    )
     at = [f"at {x[0] + (x[-1] - x[0]) * k / (knots - 1):.3g}" for k in range(knots)]
     sliders = f"<details><summary>Set it by sliders</summary>{_sliders(at)}</details>"
     return Guess(f"to draw: {ylabel} against {xlabel}", picture, sliders, data)
@@ -135,6 +141,8 @@ def guess_point(
     log: bool = False,
 ) -> Guess:
     """Ask for a place on an axis, and compare it with the true one.
+
+    If the truth and the ends are whole numbers, so is the answer.
 
     Args:
         truth: the true place.
@@ -169,11 +177,14 @@ def guess_point(
     else:
         unit, share = high - low, (truth - low) / (high - low)
     data = _data("point", float(share), (low, high), within, says, unit=unit, label=xlabel, log=log)
+    data["whole"] = all(float(x).is_integer() for x in (truth, low, high))
+    step = 1 / (high - low) if data["whole"] and not log else _STEP
     left, top, width, height = _BOX
     path = f"M{left + width * share:.1f},{top}v{height}"
-    picture = _svg(f"An axis of {xlabel}", _x_axis(low, high, xlabel, log=log), path)
+    axis = _x_axis(low, high, xlabel, log=log)
+    picture = _svg(f"An axis of {xlabel}", axis, path, "press where it is")
     name = f"to place: {xlabel}, from {low} to {high}"
-    return Guess(name, picture, _sliders([xlabel], start=0), data)  # never on the answer
+    return Guess(name, picture, _sliders([xlabel], step), data)
 
 
 def guess_angle(truth: float | Tensor, *, within: float, says: str) -> Guess:
@@ -203,8 +214,8 @@ def guess_angle(truth: float | Tensor, *, within: float, says: str) -> Guess:
     axes += f'<text x="{x}" y="{top + height + 26}" text-anchor="middle">12 is up, clockwise</text>'
     turn = 2 * math.pi * share
     path = f"M{x},{y}l{height / 2 * math.sin(turn):.1f},{-height / 2 * math.cos(turn):.1f}"
-    picture = _svg("A dial with one hand", axes, path)
-    return Guess("to turn: a hand", picture, _sliders(["angle (radians)"]), data)
+    picture = _svg("A dial with one hand", axes, path, "press where it points")
+    return Guess("to turn: a hand", picture, _sliders(["angle"]), data)
 
 
 def _numbers(name: str, values: Sequence[float] | np.ndarray | Tensor) -> np.ndarray:
@@ -241,17 +252,19 @@ def _data(
     }
 
 
-def _svg(name: str, axes: str, truth: str) -> str:
+def _svg(name: str, axes: str, truth: str, hint: str) -> str:
+    x, y = WIDTH / 2, _BOX[1] + _BOX[3] / 2
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(name)}">{axes}'
-        f'<path class="truth" d="{truth}"/><path class="mine" hidden=""/></svg>'
+        f'<path class="truth" d="{truth}"/><path class="mine" hidden=""/>'
+        f'<text class="hint" x="{x}" y="{y}" text-anchor="middle" hidden="">{hint}</text></svg>'
     )
 
 
-def _sliders(names: list[str], start: float = 0.5) -> str:
+def _sliders(names: list[str], step: float = _STEP) -> str:
     rows = "".join(
         f"<label><span>{html.escape(name)}</span>"
-        f'<input type="range" min="0" max="1" step="0.005" value="{start}">'
+        f'<input type="range" min="0" max="1" step="{step:.9g}" value="0">'
         "<output></output></label>"
         for name in names
     )
