@@ -136,8 +136,27 @@ def figure(name):
     return FIGURES[name]()
 
 
+@pytest.fixture(scope="module")
+def windows(browser):
+    """Pages that stay open, one for each kind of reader: a new one costs five times a load."""
+    kept = {}
+
+    def window(**reader):
+        key = repr(sorted(reader.items()))
+        if key not in kept:
+            page = kept[key] = browser.new_context(**reader).new_page()
+            page.on("pageerror", lambda error: page.problems.append(f"error: {error}"))
+            page.on("console", lambda message: page.problems.append(f"console: {message.text}"))
+            page.on("request", lambda request: page.problems.append(f"asks for {request.url}"))
+        return kept[key]
+
+    yield window
+    for page in kept.values():
+        page.context.close()
+
+
 @pytest.fixture
-def opened(browser, tmp_path):
+def opened(windows, tmp_path):
     """Opens figures from a file, and notes errors and requests."""
 
     @contextmanager
@@ -146,19 +165,18 @@ def opened(browser, tmp_path):
         html = PAGE.format(theme=theme, ink=ink, paper=paper, figure=figure(name).html())
         file = tmp_path / f"{name}.html"
         file.write_text(html, encoding="utf-8")
-        size = {"width": width, "height": 900}
-        context = browser.new_context(viewport=size, color_scheme=theme, **options)
-        page = context.new_page()
+        page = windows(color_scheme=theme, **options)
+        page.set_viewport_size({"width": width, "height": 900})
         page.problems = []
-        page.on("pageerror", lambda error: page.problems.append(f"error: {error}"))
-        page.on("console", lambda message: page.problems.append(f"console: {message.text}"))
-        page.on("request", lambda request: page.problems.append(f"asks for {request.url}"))
         page.goto(file.as_uri())
         page.problems.remove(f"asks for {file.as_uri()}")
         try:
             yield page
-        finally:
-            context.close()
+        finally:  # nothing of this figure goes on
+            page.emulate_media(media="null")
+            page.mouse.up()
+            page.mouse.move(0, 0)
+            page.goto("about:blank")
 
     return open_figure
 
