@@ -310,6 +310,15 @@ def kinds(page: Page, attribute: str) -> list[str]:
     return [f"[{attribute}='{mark}']" for mark in first.values()]
 
 
+def at_rest(page: Page) -> dict:
+    """The state once nothing moves on."""
+    before, now = None, state_of(page)
+    while now != before:
+        page.wait_for_timeout(100)
+        before, now = now, state_of(page)
+    return now
+
+
 def drag_problems(page: Page) -> list[str]:
     """Marks that do not follow the mouse, or keep following after it let go."""
     problems = []
@@ -322,12 +331,13 @@ def drag_problems(page: Page) -> list[str]:
             page.mouse.move(x, y)
             page.mouse.down()
             page.mouse.move(x + dx, y + dy, steps=4)
+            followed = state_of(page) != before[0] and shown(page) != before[1]
             page.mouse.up()
-            if state_of(page) != before[0] and shown(page) != before[1]:
+            if followed:
                 break
         else:
             problems.append(f"{selector} does not follow")
-        rest = state_of(page)
+        rest = at_rest(page)
         page.mouse.move(x, y, steps=2)
         if state_of(page) != rest:
             problems.append(f"{selector} follows after it was let go")
@@ -347,10 +357,12 @@ def touch_problems(page: Page) -> list[str]:
             for step, kind in enumerate(["touchStart", *["touchMove"] * 4, "touchEnd"]):
                 at = {"x": x + dx * step / 4, "y": y + dy * step / 4}
                 points = [] if kind == "touchEnd" else [at]
+                followed = state_of(page) != before
                 fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
             if page.evaluate("scrollY") != top:
                 problems.append(f"{selector} scrolls the page")
-            if state_of(page) != before:
+            at_rest(page)
+            if followed:
                 break
         else:
             problems.append(f"{selector} does not follow a finger")
@@ -479,9 +491,11 @@ class TestHands:
             for degrees in range(0, 91, 15):
                 turn = math.radians(degrees)
                 page.mouse.move(x + 20 * math.cos(turn), y + 20 * math.sin(turn))
+            turned = state_of(page)["p"]
             page.mouse.up()
             frequency = figure("clocks").data["inv_freq"][2]
-            assert state_of(page)["p"] == pytest.approx(5 + math.pi / 2 / frequency, abs=1e-3)
+            assert turned == pytest.approx(5 + math.pi / 2 / frequency, abs=1e-3)
+            arrive(page, round(turned))  # let go, it moves on to a word
 
     def test_positions_moved_together_keep_their_distance_and_all_that_depends_on_it(self, opened):
         with opened("clock_pair") as page:
@@ -505,11 +519,23 @@ PLAYED = """async (el) => {
   el.live.model.on("change:state", () => seen.push(el.live.model.get("state").p));
   el.querySelector("[data-play]").click();
   await new Promise((done) => setTimeout(done, 2500));
+  const played = [...seen], label = el.querySelector("[data-play]").innerText;
   el.querySelector("[data-play]").click();
+  await new Promise((done) => setTimeout(done, 800));
   const stopped = seen.length;
   await new Promise((done) => setTimeout(done, 200));
-  return [seen, seen.length - stopped];
+  return [played, seen.slice(played.length), seen.length - stopped, label];
 }"""
+
+
+PRESSED = """(el) => new Promise((done) => {
+  const seen = [];
+  el.live.model.on("change:state", () => {
+    seen.push(el.live.model.get("state").p);
+    if (seen.at(-1) === 9) done(seen);
+  });
+  el.querySelector("[data-go='word.9']").click();
+})"""
 
 
 def arrive(page: Page, position: float) -> None:
@@ -521,35 +547,36 @@ def arrive(page: Page, position: float) -> None:
 class TestMotion:
     def test_play_moves_on_until_it_is_pressed_again(self, opened):
         with opened("clocks") as page:
-            seen, late = page.locator(".live").evaluate(PLAYED)
+            seen, landing, late, label = page.locator(".live").evaluate(PLAYED)
             assert len(set(seen)) > 10
             assert seen == sorted(seen)
+            assert landing[-1] == round(seen[-1])  # it is let go at a word
             assert late == 0
-            assert page.locator("[data-play]").get_attribute("aria-pressed") == "false"
+            assert (label, page.locator("[data-play]").inner_text()) == ("Pause", "Play")
 
     def test_play_ends_at_the_end_and_starts_again_from_the_start(self, opened):
         with opened("clocks") as page:
             page.locator(".live").evaluate(SET, {"p": 10.9})
             page.locator("[data-play]").click()
             arrive(page, 11)
-            page.wait_for_function("!document.querySelector('[aria-pressed=true]')")
+            page.wait_for_function("!document.querySelector('[data-playing]')")
             page.locator("[data-play]").click()
             page.wait_for_timeout(300)
             assert state_of(page)["p"] < 5
 
     def test_who_prefers_less_motion_sees_steps(self, opened):
         with opened("clocks", reduced_motion="reduce") as page:
-            seen, _ = page.locator(".live").evaluate(PLAYED)
+            seen = page.locator(".live").evaluate(PLAYED)[0]
             assert {math.floor(p) for p in seen} == set(seen)
             page.locator("[data-go='word.9']").click()
             assert state_of(page)["p"] == 9
 
     def test_a_word_that_is_pressed_is_reached_smoothly(self, opened):
         with opened("clocks") as page:
-            page.locator("[data-go='word.9']").click()
-            page.wait_for_timeout(100)
-            assert 4 <= state_of(page)["p"] < 9
-            arrive(page, 9)
+            seen = page.locator(".live").evaluate(PRESSED)
+            assert seen == sorted(seen)
+            assert seen[-1] == 9
+            assert any(4 < p < 9 for p in seen)
 
     @EACH_KIND
     def test_nothing_moves_by_itself(self, opened, name):

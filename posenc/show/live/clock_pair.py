@@ -129,8 +129,8 @@ def clock_pair(
         dials.speeds(),
         h("div", _table(table, words), _curve(inv_freq, last), class_="side"),
         controls(
-            slider("p", "first", 0, last, said="p_said", colour="p"),
-            slider("q", "second", 0, last, said="q_said", colour="q"),
+            slider("p", "first", 0, last, said="p_said", colour="p", rests=True),
+            slider("q", "second", 0, last, said="q_said", colour="q", rests=True),
             switch("together", "move together"),
             play("p", speed=1.2),
         ),

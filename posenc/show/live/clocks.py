@@ -90,7 +90,7 @@ def clocks(
         dials.speeds(),
         controls(
             play("p", speed=1.2),
-            slider("p", "position", 0, len(words) - 1, said="at", colour="p"),
+            slider("p", "position", 0, len(words) - 1, said="at", colour="p", rests=True),
         ),
         data={"inv_freq": dials.as_list(inv_freq), "words": words, "links": links},
         state={"p": start},

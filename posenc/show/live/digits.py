@@ -121,7 +121,10 @@ def digits(
         words_row(words, "p"),
         h("div", *columns, class_="clocks wheels", style=f"--n:{wheels};--narrow:2"),
         dials.speeds("words for one turn"),
-        controls(play("p", speed=1.0), slider("p", "position", 0, last, said="p_said", colour="p")),
+        controls(
+            play("p", speed=1.0),
+            slider("p", "position", 0, last, said="p_said", colour="p", rests=True),
+        ),
         data={"inv_freq": frequencies.tolist(), "words": words, "base": base},
         state={"p": start},
         values=values,

@@ -14,10 +14,13 @@ from posenc.show.live.marks import (
     choice,
     controls,
     fixed,
+    grouped,
     h,
     knob,
     line,
+    nearest,
     note,
+    place,
     plot,
     round_ticks,
     slider,
@@ -39,7 +42,9 @@ def lines(
 ) -> LiveFigure:
     """Lines of measured or computed values; one is in front, with its value at a place to drag.
 
-    A line may end before the others (nan from there on), and has no value beyond.
+    A line may end before the others (nan from there on), and has no value beyond. More than five
+    lines are two halves of the same colours, the second one dashed. Where all of x are whole
+    numbers, so is the place.
 
     Args:
         x: [n], rising; positive if the scale is "log".
@@ -86,49 +91,68 @@ def lines(
     low, high = low - 0.06 * (high - low or 1), high + 0.1 * (high - low or 1)
     ends = axis[0].item(), axis[-1].item()
     known = {name: int(row.isfinite().sum()) for name, row in table.items()}  # from the first on
+    last = {name: axis[known[name] - 1].item() for name in table}
+    whole = bool((places == places.round()).all())
     names = list(table)
 
-    def at(state: State) -> tuple[float, float]:
-        """The place on the axis, within the line in front, and the value there."""
-        row = table[state["line"]]
-        spot = min(max(state["at"], ends[0]), axis[known[state["line"]] - 1].item())
-        i = int(torch.searchsorted(axis, spot, right=True)) - 1
-        i = max(0, min(i, known[state["line"]] - 2))
-        if known[state["line"]] == 1:
-            return axis[0].item(), row[0].item()
+    def place_near(spot: float) -> tuple[float, float]:
+        """The place on the axis that is meant, and what stands there."""
+        shown = 2**spot if xscale == "log" else spot
+        if not whole:
+            return spot, shown
+        shown = nearest(shown)
+        return (math.log2(shown) if xscale == "log" else shown), shown
+
+    def at(spot: float, name: str) -> float:
+        """The value of a line at a place within it."""
+        row, i = table[name], int(torch.searchsorted(axis, spot, right=True)) - 1
+        if known[name] == 1:
+            return row[0].item()
+        i = max(0, min(i, known[name] - 2))
         part = (spot - axis[i].item()) / (axis[i + 1] - axis[i]).item()
-        return spot, (row[i] + part * (row[i + 1] - row[i])).item()
+        return (row[i] + part * (row[i + 1] - row[i])).item()
 
     def values(state: State) -> dict:
-        spot, value = at(state)
-        shown = 2**spot if xscale == "log" else spot
-        found = {
+        front = state["line"]
+        spot, shown = place_near(min(max(state["at"], ends[0]), last[front]))
+        said = [
+            fixed(at(spot, name), digits) if spot <= last[name] + 1e-9 else "\N{EN DASH}"
+            for name in names
+        ]
+        return {
             "x": spot,
-            "y": value,
-            "front": [int(name == state["line"]) for name in names],
-            "value_said": fixed(value, digits),
-            "name_said": f"{state['line']}, {fixed(value, digits)}",
-            "x_said": fixed(shown, 0 if abs(shown) >= 10 else 1),
+            "y": at(spot, front),
+            "front": [int(name == front) for name in names],
+            "said_of": said,
+            "value_said": said[names.index(front)],
+            "x_said": grouped(fixed(shown, 0)) if abs(shown) >= 10 else place(shown),
         }
-        return found
+
+    (x_name, x_unit), (y_name, y_unit) = _parts(xlabel), _parts(ylabel)
 
     def describe(state: State, values: dict) -> str:
         return (
-            f"{state['line']}: {values['value_said']} at {values['x_said']} ({xlabel}; {ylabel})."
+            f"{state['line']}. {x_name}: {values['x_said']}{x_unit}; "
+            f"{y_name}: {values['value_said']}{y_unit}."
         )
 
-    drawn = []
+    drawn, legend = [], []
+    colours = len(names) if len(names) <= 5 else math.ceil(len(names) / 2)
     for i, (name, row) in enumerate(table.items()):
         along = axis[: known[name]].tolist()
+        look, dashes = f"--c:var(--c{i % colours % 5})", " second" if i >= colours else ""
+        follow = {"style": look, "data_set": f"--on:front.{i}"}
+        value = h("b", data_set=f"text:said_of.{i}")
+        legend.append(h("span", name, value, class_=dashes.strip(), data_go=f"line.{i}", **follow))
         if name in spread:
             below, above = spread[name][:, : known[name]].tolist()
             around = zip([*along, *along[::-1]], [*below, *above[::-1]], strict=True)
-            drawn.append(line(list(around), class_="band", data_set=f"--on:front.{i}"))
+            drawn.append(line(list(around), class_="band", **follow))
         points = list(zip(along, row[: known[name]].tolist(), strict=True))
-        look = "line one"
+        kind = f"line one{dashes}"
         if len(points) == 1:
-            points, look = points * 2, "line one single"  # a dot
-        drawn.append(line(points, class_=look, data_set=f"--on:front.{i}"))
+            points, kind = points * 2, "line one single"  # a dot
+        drawn.append(line(points, class_=kind, **follow))
     upright = dict(zip(marks or {}, _scaled(marks, xscale), strict=True))
     level = dict(levels or {})
     rules = [line([(v, low), (v, high)], class_="axis dashed") for v in upright.values()]
@@ -145,25 +169,30 @@ def lines(
         xlabel=xlabel,
         ylabel=ylabel,
         height="19em",
-        over=[*words, knob("--x:x --y:y", colour="p", drag="at"), note("--x:x --y:y", "name_said")],
+        over=[*words, knob("--x:x --y:y", drag="at"), note("--x:x --y:y", "value_said")],
         data_drag="at",
         data_tip="at",
     )
+    step = (ends[1] - ends[0]) / 40
+    if whole and xscale == "linear":
+        step = max(1, round(step))
     return LiveFigure(
         "lines",
         f"Lines of {ylabel} over {xlabel}",
         picture,
+        h("div", *legend, class_="names", aria_hidden="true"),
         controls(
-            choice("line", "line", {name: name for name in names}),
-            slider("at", xlabel, *ends, step=(ends[1] - ends[0]) / 40, said="x_said"),
+            choice("line", "in front", {name: name for name in names}),
+            slider("at", xlabel, *ends, step=step, said="x_said"),
         ),
         data={
             "names": names,
             "x": axis.tolist(),
             "rows": [row[: known[name]].tolist() for name, row in table.items()],
             "log": xscale == "log",
+            "whole": whole,
             "digits": digits,
-            "labels": [xlabel, ylabel],
+            "labels": [[x_name, x_unit], [y_name, y_unit]],
         },
         state={"at": (ends[0] + ends[1]) / 2, "line": start},
         values=values,
@@ -220,10 +249,17 @@ def _label(text: str, x: float, y: float, look: str) -> Element:
     return h("span", text, class_=look, style=f"--x:{x:.5g};--y:{y:.5g}", aria_hidden="true")
 
 
+def _parts(label: str) -> tuple[str, str]:
+    """A label as the quantity and its unit, with a space before: ("loss", " nats")."""
+    quantity, _, unit = label.partition(" (")
+    return (quantity, f" {unit.removesuffix(')')}") if unit else (label, "")
+
+
 def _ticks(places: Tensor, xscale: str) -> dict[float, str]:
-    """Where x stands on its axis: powers of two on a log scale, round numbers else."""
+    """Where x stands on its axis: some powers of two on a log scale, round numbers else."""
     first, last = places[0].item(), places[-1].item()
     if xscale == "linear":
         return round_ticks(first, last)
-    powers = range(math.ceil(math.log2(first)), int(math.log2(last)) + 1)
-    return {power: f"{2**power:g}" for power in powers}
+    low, high = math.ceil(math.log2(first)), int(math.log2(last))
+    powers = range(low, high + 1, math.ceil((high - low + 1) / 5))
+    return {power: f"{2**power:,}" for power in powers}

@@ -1,6 +1,7 @@
 """What figures are made of: elements, controls, plots and words."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from xml.etree.ElementTree import Element
@@ -34,6 +35,11 @@ def fixed(value: float, digits: int) -> str:
 def place(value: float) -> str:
     """A position in words, to a tenth."""
     return fixed(value, 1).removesuffix(".0")
+
+
+def grouped(whole: str) -> str:
+    """A whole number in words, its thousands set apart."""
+    return re.sub(r"\B(?=(\d{3})+$)", ",", whole)
 
 
 def nearest(value: float) -> int:
@@ -77,6 +83,7 @@ def slider(
     said: str | None = None,
     colour: str | None = None,
     whole: bool = False,
+    rests: bool = False,
 ) -> Element:
     """A range input. It moves continuously; its arrow keys move by `step`, with Shift a tenth.
 
@@ -89,6 +96,7 @@ def slider(
         said: name of the value that says in words where it stands; shown beside it.
         colour: "p" or "q", if it moves a thing of that colour.
         whole: whether it moves by whole numbers only.
+        rests: whether it moves on to the nearest whole number when it is let go.
     """
     text = h("output", data_set=f"text:{said}") if said else None
     bar = h(
@@ -99,6 +107,7 @@ def slider(
         max=high,
         step="1" if whole else "any",
         data_step=step,
+        data_rests="" if rests else None,
         data_set=f"aria-valuetext:{said}" if said else None,
     )
     parts = [h("span", label), bar] + ([text] if text is not None else [])
@@ -119,7 +128,7 @@ def choice(name: str, label: str, options: Mapping[str, str]) -> Element:
 def play(name: str, *, speed: float) -> Element:
     """A button that moves a number from its least to its greatest value, `speed` a second."""
     icon = h("i", aria_hidden="true")
-    attributes = {"data_play": name, "data_speed": speed, "aria_pressed": "false"}
+    attributes = {"data_play": name, "data_speed": speed}
     return h("button", icon, "Play", type="button", class_="play", **attributes)
 
 

@@ -118,8 +118,8 @@ def query_key_clocks(
         dials.speeds("tokens for one turn"),
         controls(
             play("d", speed=3),
-            slider("d", "distance", 0, longest - 1, said="d_said", colour="q"),
-            slider("n", "key's position", 0, longest - 1, said="n_said"),
+            slider("d", "distance", 0, longest - 1, said="d_said", colour="q", rests=True),
+            slider("n", "key's position", 0, longest - 1, said="n_said", rests=True),
         ),
         data={
             "inv_freq": rows[0].tolist(),

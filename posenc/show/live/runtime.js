@@ -124,9 +124,13 @@ export const live = (figure) => ({
     });
 
     // One motion at a time: a step a frame, until it says that it is done.
+    const playing = (button, on) => {
+      button?.toggleAttribute("data-playing", on);
+      if (button) button.lastChild.data = on ? "Pause" : "Play";
+    };
     const stop = () => {
       cancelAnimationFrame(motion);
-      el.querySelector("[data-play]")?.setAttribute("aria-pressed", "false");
+      playing(el.querySelector("[data-playing]"), false);
     };
     const move = (step) => {
       const begun = performance.now();
@@ -149,12 +153,17 @@ export const live = (figure) => ({
         return t === 1;
       });
     };
+    // What is a position of a word is let go at a word.
+    const land = () => {
+      const between = controls.filter(({ name, dataset }) => "rests" in dataset && state()[name] % 1);
+      if (between.length)
+        glide(Object.fromEntries(between.map(({ name }) => [name, nearest(state()[name])])));
+    };
     const play = (button) => {
-      const { play: name, speed } = button.dataset;
-      const playing = button.getAttribute("aria-pressed") === "true";
+      const { play: name, speed, playing: on } = button.dataset;
       stop();
-      if (playing) return;
-      button.setAttribute("aria-pressed", "true");
+      if (on !== undefined) return land();
+      playing(button, true);
       const { min, max } = controls.find((control) => control.name === name);
       const from = state()[name] < +max ? state()[name] : +min;
       move((passed) => {
@@ -174,6 +183,7 @@ export const live = (figure) => ({
       const kinds = { checkbox: target.checked, range: +target.value };
       change({ [target.name]: kinds[target.type] ?? target.value });
     });
+    el.addEventListener("change", land);
     el.addEventListener("click", ({ target }) => {
       const button = target.closest("[data-play], [data-go]");
       if (button?.dataset.play) play(button);
@@ -199,6 +209,7 @@ export const live = (figure) => ({
       const release = () => {
         delete el.dataset.dragging;
         mark.removeEventListener("pointermove", pull);
+        land();
       };
       el.dataset.dragging = "";
       mark.setPointerCapture(event.pointerId);

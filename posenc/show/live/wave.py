@@ -140,7 +140,7 @@ def wave(
         legend,
         controls(
             play("p", speed=1.5),
-            slider("p", "position", 0, last, said="p_said", colour="p"),
+            slider("p", "position", 0, last, said="p_said", colour="p", rests=True),
             slider("w", "radians a word", 0.1, 3, step=0.1, said="w_said"),
         ),
         data={"words": words, "steps": STEPS},
