@@ -540,10 +540,12 @@ WRONG_SPEEDS = {
 
 
 def _near_positions(draw: Draw) -> list[Case]:
-    start, width = draw.integer(60, 150), 2 * draw.integer(5, 9)
+    """Positions that bfloat16 holds, and too many of them, and of widths, for a list of all."""
+    between = [(2 * draw.integer(0, 63) + 1) / 2 ** draw.integer(1, 7) for _ in range(5)]
+    start = draw.integer(60, 150)
     return [
-        Case("near positions", torch.arange(8), 2 * draw.integer(5, 9)),
-        Case("others", torch.arange(start, start + 5), width),
+        Case("between positions", torch.tensor(between), 2 * draw.integer(20, 60)),
+        Case("near positions", torch.arange(start, start + 5), 2 * draw.integer(5, 40)),
     ]
 
 
@@ -552,8 +554,7 @@ def _far_positions(draw: Draw) -> list[Case]:
     return [Case("far positions", odd, 2 * draw.integer(2, 4))]
 
 
-_NOT_SEEN_HERE = (  # where positions are whole, positive and in order, and bfloat16 is the point
-    "whole positions",
+_NOT_SEEN_HERE = (  # where positions are positive and in order, and bfloat16 is the point
     "positions without sign",
     "positions sorted",
     "half precision",
@@ -568,6 +569,7 @@ mended_sinusoidal = Comparison(
         Case("16 channels", torch.arange(4), 16),
         Case("positions 255 to 260", torch.arange(255, 261), 8),
         Case("positions 4095 to 4100", torch.arange(4095, 4101), 8),
+        Case("between two positions", torch.tensor([0.5, 2.25]), 8),
     ],
     [
         Misconception(
