@@ -8,6 +8,7 @@ packages a grader has. The zip holds the master, its questions, this room and th
 """
 
 import argparse
+import copy
 import hashlib
 import json
 import secrets
@@ -19,7 +20,7 @@ from nbformat.v4 import new_markdown_cell
 
 from _ext.repository import ROOT
 from _ext.wheel import build_wheel
-from grading.assignment import Assignment
+from grading.assignment import RUNS, Assignment
 
 DIST = ROOT / "dist"
 ZIP = "autograder.zip"
@@ -51,10 +52,9 @@ def packages() -> list[str]:
 
 def handed_out(assignment: Assignment) -> nbformat.NotebookNode:
     """The student notebook, with a last cell that says what the grader has installed."""
-    made = assignment.handed_out
+    made = copy.deepcopy(assignment.handed_out)
     listed = ", ".join(line.replace("==", " ") for line in packages())
-    text = f"*Grading runs this notebook from top to bottom, without a network, with {listed}.*"
-    made.cells.append(new_markdown_cell(text, id="packages"))
+    made.cells.append(new_markdown_cell(f"{RUNS} {listed}.*", id="packages"))
     return made
 
 

@@ -13,6 +13,8 @@ from _ext import student
 from grading.questions.master import Comparison, Judged, masters
 from posenc.check import Probe, Question
 
+RUNS = "*Grading runs this notebook from top to bottom, without a network, with"
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -92,6 +94,12 @@ class Assignment:
         """The lines of code that students get."""
         code = (cell.source for cell in self.handed_out.cells if cell.cell_type == "code")
         return {line.strip() for source in code for line in source.splitlines()}
+
+    @cached_property
+    def given_text(self) -> set[str]:
+        """The lines of text that students get."""
+        texts = (cell.source for cell in self.handed_out.cells if cell.cell_type != "code")
+        return {line.strip() for source in texts for line in source.splitlines()}
 
     @cached_property
     def given_cells(self) -> dict[str, str]:

@@ -156,6 +156,7 @@ def graded(
             marked = judge(one.student, [], empty(said), assignment)
         made.append(marked)
         made[-1].file, made[-1].id, made[-1].fault = one.file, one.id, one.fault
+        made[-1].flags += [one.remark] * bool(one.remark)
     return made
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from grading import notebook, rendered, written
-from grading.assignment import Asked, Assignment
+from grading.assignment import RUNS, Asked, Assignment
 from grading.submissions import plain
+
+_A_TEXT = 40  # characters that are more than a remark
 
 
 @dataclass
@@ -134,7 +136,7 @@ def judge(
         student,
         marks,
         remarks=list(dict.fromkeys(remarks)),
-        flags=_flags(own, assignment),
+        flags=_flags(own, assignment) + _elsewhere(cells, marks, assignment),
         raised=raised,
         cells=cells,
     )
@@ -148,6 +150,30 @@ def _missing(assignment: Assignment, words: set[str], cells: Sequence) -> list[s
     if len(missing) == len(names):
         return ["it answers no question of this assignment: is it another's?"]
     return [f"nothing is named {', '.join(missing)}"]
+
+
+def _elsewhere(cells: Sequence, marks: Sequence[Mark], assignment: Assignment) -> list[str]:
+    """Own text in places where no answer is looked for, if a written question has none."""
+    empty = [m.asked.title for m in marks if m.asked.written and not m.answer and m.given is None]
+    if not empty:
+        return []
+    answers = {line.strip() for m in marks for text, _ in m.answer for line in text.splitlines()}
+    known = assignment.given_text | answers
+    places = [
+        str(number + 1)
+        for number, (kind, text) in enumerate(cells)
+        if kind in ("markdown", "raw") and len(_new(text, known)) >= _A_TEXT
+    ]
+    if not places:
+        return []
+    shown = ", ".join(places[:5]) + ", ..." * (len(places) > 5)
+    numbers = ", ".join(title.partition(" ")[0] for title in empty)
+    return [f"no answer below the heading of {numbers}, but own text in cell {shown}"]
+
+
+def _new(text: str, known: set[str]) -> str:
+    lines = (line.strip() for line in text.splitlines())
+    return "".join(line for line in lines if line not in known and not line.startswith(RUNS))
 
 
 def _flags(code: str, assignment: Assignment) -> list[str]:

@@ -13,7 +13,8 @@ SUSPICIOUS = frozenset(
     threading multiprocessing signal socket _getframe __import__ __code__ __globals__ __closure__
     __builtins__ __subclasses__ f_back f_locals tb_frame get_ipython fork _exit kill popen execv
     environ modules memfd_create mmap user_ns input_transformers_cleanup exec eval compile open
-    find_spec meta_path faulthandler runner runpy marshal dill cloudpickle types ways calls _without
+    find_spec meta_path faulthandler runner runpy marshal dill cloudpickle types _without
+    getattr vars __dict__ __getattr__ __getattribute__ attrgetter locals import_module
     system spawnv posix_spawn concurrent joblib readlink fcntl fdopen dup dup2
     """.split()  # noqa: SIM905
 )

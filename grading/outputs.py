@@ -61,7 +61,8 @@ def write_all(
     }
     for student, page in made.items():
         write(out / "feedback" / f"{slug(student)}.html", page)
-    write_zip(out / "feedback.zip", {moodle_folder(one.file): made[one.student] for one in marked})
+    pages_back = {moodle_folder(o.file): made[o.student] for o in marked if not o.fault}
+    write_zip(out / "feedback.zip", pages_back)
     for asked in assignment.questions:
         if asked.written:
             page = pages.answers_page(assignment, asked, marked)

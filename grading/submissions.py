@@ -2,7 +2,8 @@
 
 - plain: one notebook a student, named after the student;
 - Canvas: `lastfirst_[LATE_]123_456_name.ipynb`; of a student's files the newest counts;
-- Moodle: a folder `First Last_123_assignsubmission_file_` a student, or files named so.
+- Moodle: a folder `First Last_123_assignsubmission_file_` a student, or files named so; of several
+  notebooks the one with the latest date counts, and a remark asks for a look.
 
 Every file gets an entry, with a reason if it is not graded. Nothing is unpacked to disk.
 """
@@ -34,6 +35,7 @@ class Submission:
         fault: why it cannot be graded, if it cannot.
         id: the student's number in Canvas or Moodle.
         order: what decides which of a student's files is the newest.
+        remark: for the instructor, if that is not certain.
     """
 
     student: str
@@ -42,16 +44,17 @@ class Submission:
     fault: str = ""
     id: str = ""
     order: int = 0
+    remark: str = ""
 
 
 def gather(path: Path) -> list[Submission]:
     """All submissions in a folder or zip, sorted by student; of a student's files one is graded."""
     files = list(_from_zip(path) if path.is_file() else _from_folder(path))
-    notebooks = [file for file, _, fault in files if file.endswith(".ipynb") and not fault]
+    notebooks = [file for file, _, fault, _ in files if file.endswith(".ipynb") and not fault]
     form = next(
         (f for f in (_CANVAS, _MOODLE) if notebooks and all(map(f.fullmatch, notebooks))), None
     )
-    found = [_named(file, content, fault, form) for file, content, fault in files]
+    found = [_named(*given, form) for given in files]
     return sorted(_newest(found), key=lambda one: (one.student, one.file))
 
 
@@ -61,7 +64,7 @@ def moodle_folder(file: str) -> str:
     return f"{match[1]}_{match[2]}_assignsubmission_file" if match else ""
 
 
-def _from_folder(folder: Path) -> Iterator[tuple[str, bytes, str]]:
+def _from_folder(folder: Path) -> Iterator[tuple[str, bytes, str, int]]:
     if not folder.is_dir():
         sys.exit(f"there is no folder or zip {folder.name!r}; give one with a notebook a student")
     for path in sorted(folder.iterdir()):
@@ -71,14 +74,15 @@ def _from_folder(folder: Path) -> Iterator[tuple[str, bytes, str]]:
             kind = file.lstat().st_mode
             if stat.S_ISREG(kind):
                 fault = _fault(name, file.lstat().st_size)
-                yield name, b"" if fault else file.read_bytes(), fault
+                time = int(file.lstat().st_mtime)
+                yield name, b"" if fault else file.read_bytes(), fault, time
             else:
                 known = {stat.S_ISLNK: "a link", stat.S_ISDIR: "a folder"}
                 what = next((text for is_it, text in known.items() if is_it(kind)), "no file")
-                yield name, b"", f"it is {what}, not a notebook"
+                yield name, b"", f"it is {what}, not a notebook", 0
 
 
-def _from_zip(path: Path) -> Iterator[tuple[str, bytes, str]]:
+def _from_zip(path: Path) -> Iterator[tuple[str, bytes, str, int]]:
     try:
         with zipfile.ZipFile(path) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
@@ -96,7 +100,8 @@ def _from_zip(path: Path) -> Iterator[tuple[str, bytes, str]]:
                         fault = "it cannot be read in the zip"
                 if len(content) > LARGEST:
                     fault, content = _fault(info.filename, LARGEST + 1), b""
-                yield info.filename, content, fault
+                date = int("".join(f"{part:02}" for part in info.date_time))
+                yield info.filename, content, fault, date
     except zipfile.BadZipFile:
         sys.exit(f"{path.name} is neither a folder nor a zip")
 
@@ -109,14 +114,14 @@ def _fault(name: str, size: int) -> str:
     return f"it is larger than {LARGEST // 2**20} MiB" if size > LARGEST else ""
 
 
-def _named(file: str, content: bytes, fault: str, form: re.Pattern | None) -> Submission:
+def _named(file: str, content: bytes, fault: str, time: int, form: re.Pattern | None) -> Submission:
     match = form.fullmatch(file) if form else None
     if match and form is _CANVAS:
         again = re.search(r"-(\d{1,3})\.ipynb$", file)  # a resubmission is numbered
         order = int(match[3]) * 1000 + min(int(again[1]) if again else 0, 999)
         return Submission(printable(match[1]), file, content, fault, match[2], order)
     if match:
-        return Submission(printable(match[1]), file, content, fault, match[2])
+        return Submission(printable(match[1]), file, content, fault, match[2], time)
     plain = file.removesuffix(".ipynb") if not fault or "larger" in fault else file
     return Submission(printable(plain), file, content, fault)
 
@@ -148,7 +153,7 @@ def _newest(found: list[Submission]) -> Iterator[Submission]:
             again += 1
             name = f"{student} ({again})"
         taken.add(name)
-        yield replace(files[-1], student=name)
+        yield replace(files[-1], student=name, remark=_doubt(files))
         for older in files[:-1]:
             reason = older.fault or f"{printable(files[-1].file)} is newer, and was graded"
             shown, again = f"{name}: {printable(older.file)}", 1
@@ -157,3 +162,11 @@ def _newest(found: list[Submission]) -> Iterator[Submission]:
                 shown = f"{name}: {printable(older.file)} ({again})"
             taken.add(shown)
             yield replace(older, student=shown, content=b"", fault=reason, id="")
+
+
+def _doubt(files: list[Submission]) -> str:
+    """Moodle does not say which of a student's notebooks is meant."""
+    notebooks = [one for one in files if not one.fault]
+    if len(notebooks) < 2 or not moodle_folder(files[-1].file):
+        return ""
+    return f"{len(notebooks)} notebooks; graded: {printable(files[-1].file)}, by its date"

@@ -1,6 +1,7 @@
 """What a person grades: written answers in `written.csv`, and `overrides.csv` for all others."""
 
 import csv
+import difflib
 import io
 import math
 import re
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ["student", "question", "points", "comment"]
 OVERRIDES = ["student", "question", "points", "reason"]
+_WORDS = 3  # in a line of prose
 _HEADING = re.compile(r"^#{1,3} +(.+)$", re.MULTILINE)
 
 
@@ -25,7 +27,6 @@ def answer(
         Number and text of each cell that has a part of it.
     """
     inside, found = False, []
-    asked = {line.strip() for line in prompt.splitlines()}
     for number, (kind, source) in enumerate(cells):
         if kind != "markdown":  # code between may check a step of it
             continue
@@ -34,11 +35,26 @@ def answer(
             heading = _HEADING.match(line)
             if heading and _same(heading[1]) in map(_same, titles):
                 inside = _same(heading[1]) == _same(title)
-            elif inside and (line.strip() not in asked or not line.strip()):
+            elif inside:
                 kept.append(line)
-        text = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+        text = re.sub(r"\n{3,}", "\n\n", "\n".join(_without(kept, prompt))).strip()
         found += [(number, text)] * bool(text)
     return found
+
+
+def _without(lines: list[str], prompt: str) -> list[str]:
+    """Lines without the prompt's passages; a formula of it that stands alone is the student's."""
+    asked = [line.strip() for line in prompt.splitlines()]
+    prose, formula = [], False
+    for line in asked:
+        formula ^= line.count("$$") % 2
+        prose.append(not formula and len(re.findall(r"[^\W\d_]{2,}", line)) >= _WORDS)
+    matcher = difflib.SequenceMatcher(None, [line.strip() for line in lines], asked, autojunk=False)
+    kept = list(lines)
+    for start, place, size in matcher.get_matching_blocks():
+        if any(prose[place : place + size]):
+            kept[start : start + size] = [""] * size
+    return kept
 
 
 def _same(title: str) -> str:

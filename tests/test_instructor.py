@@ -1,5 +1,6 @@
 """What an instructor gets: tables for Canvas and Moodle, rendered answers, pages, who is alike."""
 
+import argparse
 import base64
 import csv
 import io
@@ -7,10 +8,13 @@ import json
 import time
 import zipfile
 
+import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
+from _ext import student
 from grading import notebook, outputs, pages, rendered, similar, submissions, written
+from grading.assign import handed_out
 from grading.assignment import Asked, Assignment
 from grading.gradebook import Gradebook
 from grading.marks import Graded, Mark, judge
@@ -232,7 +236,9 @@ def test_no_text_of_a_student_commands_a_terminal(assignment):
 
 def test_odd_code_is_named_however_it_is_written():
     for code in ("x = !id", "\t!id", "%sx id", "%%python", "%run x.py", "import ｃtypes",  # noqa: RUF001
-                 "ways._without = 1", "import concurrent.futures"):  # fmt: skip
+                 "ways._without = 1", "import concurrent.futures", "getattr(posenc, 'a' + 'b')",
+                 "vars(posenc)['a' + 'b']", "posenc.__dict__['a' + 'b']",
+                 "operator.attrgetter('a' + 'b')"):  # fmt: skip
         assert notebook.suspicious(code), code
     assert not notebook.suspicious("x = 7 % 3\nassert x != 2\ny = x %3")
 
@@ -242,6 +248,67 @@ def test_an_answer_goes_on_below_code():
              ("markdown", "## 5.4 Next"), ("markdown", "no")]  # fmt: skip
     found = written.answer(cells, "5.3 The proof", {"5.3 The proof", "5.4 Next"}, "")
     assert found == [(2, "Because.")]
+
+
+def test_a_formula_of_the_prompt_is_the_students_where_he_writes_it():
+    prompt = "## 1.4 T\n\nLet the scores of X be\n\n$$\nS(X) = X W\n$$\n\nProve that\n\n$$\nx\n$$"
+    titles = {"1.4 T"}
+    own = "The scores are\n\n$$\nS(X) = X W\n$$\n\nso that\n\n$$\nS(PX) = P\\, S(X)\n$$"
+    assert written.answer([("markdown", prompt)], "1.4 T", titles, prompt) == []
+    for cells in ([("markdown", prompt), ("markdown", own)], [("markdown", f"{prompt}\n\n{own}")]):
+        ((_, text),) = written.answer(cells, "1.4 T", titles, prompt)
+        assert text == own
+    for master in student.masters():
+        assignment = Assignment(master)
+        cells = [(c.cell_type, c.source) for c in assignment.handed_out.cells]
+        given = {asked.title for asked in assignment.questions}
+        for asked in assignment.questions:
+            if asked.written:
+                assert written.answer(cells, asked.title, given, asked.prompt) == []
+
+
+def test_in_moodle_the_latest_notebook_counts_and_its_page_goes_back(tmp_path):
+    path, folder = tmp_path / "moodle.zip", "Bob Brown_77_assignsubmission_file_"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, hour in (("hw.ipynb", 9), ("a_new.ipynb", 11), ("zz.pdf", 12)):
+            archive.writestr(zipfile.ZipInfo(f"{folder}/{name}", (2026, 1, 1, hour, 0, 0)), "{}")
+    found = submissions.gather(path)
+    (one,) = (one for one in found if not one.fault)
+    assert one.file == f"{folder}/a_new.ipynb"
+    assert one.remark.startswith("2 notebooks; graded: ")
+    marked = [
+        graded(o.student, file=o.file, fault=o.fault, passed=2 * (not o.fault)) for o in found
+    ]
+    options = argparse.Namespace(show_right=False)
+    outputs.write_all(tmp_path / "out", Assignment.find("05_rope"), marked, options)
+    with zipfile.ZipFile(tmp_path / "out" / "feedback.zip") as archive:
+        (page,) = archive.namelist()
+        assert "Bob Brown</h1>" in archive.read(page).decode().replace(": ", "")
+
+
+@pytest.mark.parametrize("name", student.masters(), ids=lambda path: path.stem)
+def test_no_solution_looks_odd(name):
+    given = Assignment(name).given_lines
+    cells = [(c.cell_type, c.source) for c in nbformat.read(name, as_version=4).cells]
+    assert notebook.suspicious(notebook.own(cells, given)) == []
+
+
+def proof(assignment, *cells):
+    """What the instructor reads of a notebook with these cells behind the rest."""
+    given = [(cell.cell_type, cell.source) for cell in handed_out(assignment).cells]
+    report = {"error": "", "left_out": {}, "raised": {}, "verdicts": {}}
+    return " ".join(judge("ann", [*given, *cells], report, assignment).flags)
+
+
+def test_a_proof_that_is_not_below_its_heading_is_pointed_at(assignment):
+    place = len(handed_out(assignment).cells)
+    text = "Write R for the rotation of a pair. Then the score of q and k is a product of two."
+    for kind, source in (("markdown", f"### The proof\n\n{text}"), ("raw", text)):
+        cells = [("markdown", "## 5.4 Weights for another pairing"), (kind, source)]
+        assert f"heading of 5.3, but own text in cell {place + 2}" in proof(assignment, *cells)
+    assert "own text" not in proof(assignment)
+    assert "own text" not in proof(assignment, ("markdown", "# Thanks!"), ("code", "1 + 1"))
+    assert "own text" not in proof(assignment, ("markdown", f"## 5.3 The proof\n\n{text}"))
 
 
 # What students write
