@@ -361,7 +361,7 @@ def focus_problems(page: Page) -> list[str]:
             const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(e);
             return boxShadow + (outlineStyle === "none" ? "" : outlineStyle + outlineWidth);
           };
-          const kinds = "a[href], button, input, select, summary, [tabindex='0']";
+          const kinds = "a[href], button:not(:disabled), input, select, summary, [tabindex='0']";
           return [...document.querySelectorAll(`article :is(${kinds})`)].flatMap((e) => {
             if (!e.checkVisibility({ visibilityProperty: true })) return [];
             const name = `${e.tagName}.${e.className} ${e.textContent.trim().slice(0, 30)}`;

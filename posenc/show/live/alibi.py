@@ -81,7 +81,7 @@ def alibi(*, num_heads: int = 8, tokens: int = 64, head: int = 3) -> LiveFigure:
         *others,
         line(data_set="d:penalty"),
         x=(0, last),
-        y=(TOP, 0.4),
+        y=(TOP, 1.4),  # room for the note of a price near 0
         xticks={j: str(j) for j in range(0, tokens, max(1, tokens // 4))},
         yticks={0: "0", TOP / 2: fixed(TOP / 2, 0), TOP: fixed(TOP, 0)},
         xlabel="distance (tokens back)",
