@@ -22,7 +22,7 @@ POSITIONS = (
 )
 STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
 WIDTHS = (64, 128, 32, 96, 80, 256, 16, 8)
-LAYOUTS = ("b h n d", "b n h d", "b n d", "n h d", "h n d", "n d")
+LAYOUTS = ("b h n d", "b n h d", "b n d", "n h d", "h n d", "n d", "n b h d")
 ELEMENTS = 2**24  # how many to hand over at a time, for functions that count rows themselves
 
 
@@ -38,6 +38,7 @@ class Turn:
         tables: the form of its cos and sin, if that is all it gives, "" otherwise.
         keys: the same for its second result, if it takes and gives queries and keys.
         counted: for one that takes the first position only: the same, called once with all rows.
+        first_row: whether positions [b, n] are taken and only their first row is used.
     """
 
     call: Callable[[Tensor, Tensor], Tensor]
@@ -47,6 +48,7 @@ class Turn:
     tables: str = ""
     keys: "Turn | None" = None
     counted: "Turn | None" = None
+    first_row: bool = False
 
     def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
         """Turn x; without gradients or warnings."""
@@ -94,14 +96,28 @@ def as_turn(
     known = dim or getattr(thing, "head_dim", None)  # of posenc.verify's own Rope, for one
     tried: list[str] = []
     for width in [known] if isinstance(known, int) else WIDTHS:
+        worked: list[Turn] = []
         for way in _ways(thing, apply):
             turn = _try(way, width, dtype, tried, fixed=isinstance(known, int))
-            if turn is not None:
+            if turn is not None and _by_rows(turn, dtype):
                 return turn
+            if turn is not None:
+                worked.append(turn)
+        if worked:  # in none of them a row depends on its own position alone: the likeliest
+            return worked[0]
     raise NotARotation(
         "no way of calling it works; wrap it as `lambda x, positions: ...` with x [b, h, n, d] "
-        "and positions [n]. Tried:\n  " + "\n  ".join(dict.fromkeys(tried[-8:]))
+        f"and positions [n].{_advice(tried)} Tried:\n  " + "\n  ".join(dict.fromkeys(tried[-8:]))
     )
+
+
+def _advice(tried: list[str]) -> str:
+    """What the failures have in common, if it is something that a wrapper cures."""
+    if any("ndarray" in text for text in tried):
+        return " It gives NumPy arrays: put torch.from_numpy around them."
+    if any("it gives NoneType" in text for text in tried):
+        return " It gives nothing: if it works in place, let the wrapper return x."
+    return ""
 
 
 @dataclass(frozen=True)
@@ -115,28 +131,42 @@ class _Way:
     apply: Callable | None = None
     consecutive: bool = False
     which: int = 0  # of several results
+    form: Callable[[Tensor, Tensor], object] | None = None  # of x and positions as they are
 
 
 def _ways(thing: Callable, apply: Callable | None):
     """All conventions worth a try, the likeliest first."""
     names, required = _parameters(thing)
+    leads = len(names) > 1 and names[0] in POSITIONS  # positions first, as in vLLM
+    if leads:
+        names, required = names[1:], [name for name in required if name != names[0]]
     twice = len(names) > 1 and names[1] in ("k", "key", "xk", "keys", "key_states")
     given = (lambda x: (x, x)) if twice else (lambda x: (x,))
     head = "q, k" if twice else "x"
-    spot = next((name for name in names if name in POSITIONS), None)
+    spot = None if leads else next((name for name in names if name in POSITIONS), None)
     start = next((name for name in names if name in STARTS), None)
     blind = spot is None and start is None and len(required) == 1 + twice
     for layout in LAYOUTS:
-        if spot or not blind:
-            for rows in ("[n]", "[1, n]", "[b, n]"):
+        if leads or spot or not blind:
+            for rows in ("[n]", "[1, n]", "[3, 1, n]", "[b, n]"):
                 form = _position_form(rows)
-                if spot and names.index(spot) > 0:
+                if leads:
+                    yield _Way(
+                        lambda x, p, form=form: thing(form(x, p), *given(x)),
+                        layout,
+                        True,
+                        f"f({rows}, {head})",
+                        apply,
+                        form=lambda x, p: thing(p, *given(x)),
+                    )
+                elif spot and names.index(spot) > 0:
                     yield _Way(
                         lambda x, p, form=form: thing(*given(x), **{spot: form(x, p)}),
                         layout,
                         True,
                         f"f({head}, {spot}={rows})",
                         apply,
+                        form=lambda x, p: thing(*given(x), **{spot: p}),
                     )
                 elif not spot and not start and len(required) >= 2 + twice:
                     yield _Way(
@@ -145,6 +175,7 @@ def _ways(thing: Callable, apply: Callable | None):
                         True,
                         f"f({head}, {rows})",
                         apply,
+                        form=lambda x, p: thing(*given(x), p),
                     )
         if start:
             yield _Way(
@@ -155,7 +186,7 @@ def _ways(thing: Callable, apply: Callable | None):
                 apply,
                 consecutive=True,
             )
-        if len(required) <= 1 + twice:
+        if len(required) <= 1 + twice and not leads:
             yield _Way(lambda x, p: thing(*given(x)), layout, False, f"f({head})", apply)
     yield _Way(lambda x, p: thing(p), "tables", True, "f([n])", apply)
 
@@ -175,6 +206,8 @@ def _parameters(thing: Callable) -> tuple[list[str], list[str]]:
 def _position_form(rows: str) -> Callable[[Tensor, Tensor], Tensor]:
     if rows == "[n]":
         return lambda x, p: p
+    if rows == "[3, 1, n]":  # time, rows and columns, which are one number in a text
+        return lambda x, p: p.expand(3, 1, -1)
     return lambda x, p: p.expand(len(x) if rows == "[b, n]" and x.ndim > 2 else 1, -1)
 
 
@@ -182,10 +215,8 @@ def _try(
     way: _Way, width: int, dtype: torch.dtype, tried: list[str], *, fixed: bool
 ) -> Turn | None:
     """Call it that way with five rows and two equal heads; the heads must come out equal."""
-    x = torch.randn(3, 5, width, generator=torch.Generator().manual_seed(0)).to(dtype)
-    spots = (
-        torch.arange(5) if way.consecutive or not way.explicit else torch.tensor([0, 3, 1, 4, 9])
-    )
+    x = torch.randn(4, 5, width, generator=torch.Generator().manual_seed(0)).to(dtype)
+    spots = torch.arange(5) if way.consecutive or not way.explicit else torch.tensor(_SPOTS)
     words = f"{way.words}, x as [{', '.join(way.layout.split())}]"
     try:
         with torch.no_grad(), warnings.catch_warnings():
@@ -204,7 +235,46 @@ def _try(
         if several and way.words.startswith("f(q")
         else None
     )
-    return replace(_turn(way, width, words), keys=keys)
+    return replace(_turn(way, width, words), keys=keys, first_row=_first_row(way, x, spots))
+
+
+_SPOTS = [0, 3, 1, 4, 9]
+
+
+def _by_rows(turn: Turn, dtype: torch.dtype) -> bool:
+    """Whether each row is turned by its own position, in all of a batch alike: else, wrong axes.
+
+    Code that reshapes takes many shapes, and turns some of them by the wrong positions.
+    """
+    x = torch.randn(4, 5, turn.head_dim, generator=torch.Generator().manual_seed(0)).to(dtype)
+    spots, moved = torch.tensor(_SPOTS), torch.tensor([4, 2, 0, 3, 1])
+    counts = not turn.explicit or turn.counted is not None
+    try:
+        alike = turn(x[:1].expand(4, -1, -1).contiguous(), torch.arange(5) if counts else spots)
+        if not torch.equal(alike[0], alike[-1]):
+            return False
+        if counts:
+            return True
+        one, two = turn(x, spots), turn(x[:, moved], spots[moved])
+    except Exception:  # whatever somebody else's code does
+        return False
+    return torch.allclose(one[:, moved].float(), two.float(), atol=1e-2)
+
+
+def _first_row(way: _Way, x: Tensor, spots: Tensor) -> bool:
+    """Whether it takes positions [b, n], and turns all rows of the batch by the first of them."""
+    if not way.explicit or way.consecutive or way.form is None or not way.layout.startswith("b"):
+        return False
+    own = torch.stack([spots + 5 * i for i in range(len(x))])
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            together = _read(way.form(_laid_out(x, way.layout), own), x, way)
+            alone = _all(way, x, own[-1])[-1]
+            by_first = _all(way, x, own[0])[-1]
+    except Exception:  # it does not take them
+        return False
+    return torch.equal(together[-1], by_first) and not torch.allclose(by_first, alone, atol=1e-4)
 
 
 def _turn(way: _Way, width: int, words: str) -> Turn:
@@ -231,6 +301,8 @@ def _laid_out(x: Tensor, layout: str) -> Tensor:
             return x[:, :, None].repeat(1, 1, 2, 1)
         case "b n d" | "tables":
             return x
+        case "n b h d":
+            return x.transpose(0, 1)[:, :, None].repeat(1, 1, 2, 1)
         case "n h d":
             return x[0][:, None].repeat(1, 2, 1)
         case "h n d":
@@ -250,17 +322,19 @@ def _read(result: object, x: Tensor, way: _Way) -> Tensor:
         raise NotARotation(f"it gives {shape} for {tuple(wanted.shape)}")
     if not result.isfinite().all():
         raise NotARotation("it gives numbers that are not finite")
-    heads = {"b h n d": 1, "b n h d": 2, "n h d": 1, "h n d": 0}.get(layout)
+    heads = {"b h n d": 1, "b n h d": 2, "n h d": 1, "h n d": 0, "n b h d": 2}.get(layout)
     if heads is not None:
         one, two = result.unbind(heads)
         if not torch.equal(one, two):
             raise NotARotation("equal heads come out different: these are not its axes")
         result = one
+    if layout == "n b h d":
+        return result.transpose(0, 1)
     return result if layout.startswith("b") else result[None]
 
 
 def _all(way: _Way, x: Tensor, positions: Tensor) -> Tensor:
-    if way.layout.startswith("b"):
+    if "b" in way.layout.split():
         return _read(way.call(_laid_out(x, way.layout), positions), x, way)
     rows = [row[None] for row in x]
     return torch.cat([_read(way.call(_laid_out(r, way.layout), positions), r, way) for r in rows])
@@ -350,6 +424,10 @@ def _applied(x: Tensor, cos: Tensor, sin: Tensor, apply: Callable | None, form: 
         names, _ = _parameters(apply)
         tables = [t.reshape(-1, t.shape[-1]).to(x.dtype) for t in (cos, sin)]
         inputs = [x[:, None]] * (2 if names[1:2] and names[1] in ("k", "key", "xk") else 1)
+        if len(names) == len(inputs) + 1:  # Meta's: one complex table, x [b, n, h, d]
+            result = apply(*(t.transpose(1, 2) for t in inputs), torch.complex(*map(_f32, tables)))
+            result = result[0] if isinstance(result, tuple | list) else result
+            return result.reshape(x.shape)
         try:
             result = apply(*inputs, *(t[None] for t in tables))
         except Exception:
@@ -365,3 +443,7 @@ def _applied(x: Tensor, cos: Tensor, sin: Tensor, apply: Callable | None, form: 
         cos, sin = cos.chunk(2, -1)[0], sin.chunk(2, -1)[0]
     a, b = x.chunk(2, dim=-1)
     return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)
+
+
+def _f32(table: Tensor) -> Tensor:
+    return table.float()

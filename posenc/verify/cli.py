@@ -81,6 +81,10 @@ def _options(options: argparse.Namespace) -> dict:
 def _load(name: str) -> object:
     """What package.module:name names; the working directory counts as a place for modules."""
     module, colon, path = name.partition(":")
+    if module.endswith(".py"):
+        raise ValueError(
+            f"write {module.removesuffix('.py').replace('/', '.')}:{path}, got {name!r}"
+        )
     if not colon or not path:
         raise ValueError(f"the name must be package.module:name, got {name!r}")
     if "" not in sys.path:

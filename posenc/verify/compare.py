@@ -1,15 +1,17 @@
 """Do two implementations agree, up to rounding? And if not, which known mistake is it?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from posenc.verify.calls import NotARotation, as_turn, said
-from posenc.verify.identify import KINDS, identify
+from posenc.verify.identify import FIRST_ROW, KINDS, identify
 from posenc.verify.measure import FAR, NEAR, starts_nowhere
 from posenc.verify.mistakes import Mistake, named_mistake, recognise, rotation_mistakes
+from posenc.verify.models import Model, models
 from posenc.verify.rope import Rope
 
 ANGLE = 2.0**-22
@@ -98,7 +100,8 @@ def compare(
 
     Args:
         yours: what `identify` takes.
-        reference: likewise; or a `Rope`, as `identify(...).rope` and `models(...)` give them.
+        reference: likewise; or a `Rope`, as `identify(...).rope` and the layers of `models(...)`
+            have them; or what `models` gives or takes, for its first layer that rotates.
         kind: as in `identify`; biases, buckets and tables are compared entry by entry.
         apply: as in `identify`, for both.
         dim: as in `identify`.
@@ -123,6 +126,14 @@ def compare(
     """
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
+    notes: tuple[str, ...] = ()
+    if isinstance(reference, Mapping | str | Path | Model) or hasattr(reference, "model_type"):
+        read = reference if isinstance(reference, Model) else models(reference)
+        rotating = [layer.rope for layer in read.layers if layer.rope is not None]
+        if not rotating:
+            raise ValueError(f"reference must have a layer that rotates, got {read.model_type}")
+        reference = rotating[0]
+        notes = tuple(note for note in read.notes if "change with the length" in note)
     tensors = all(isinstance(t, Tensor) and not t.is_complex() for t in (yours, reference))
     if kind == "buckets" and callable(yours) and callable(reference):
         relative = torch.arange(-2000, 2001)
@@ -131,10 +142,10 @@ def compare(
         return _compare_tensors(yours, reference, kind, tolerance)
     if kind not in (None, "rotation"):
         raise ValueError(f"a {kind} is compared as a tensor, got {type(yours).__name__}")
-    return _compare_rotations(yours, reference, apply, dim, dtype, tolerance)
+    return _compare_rotations(yours, reference, apply, dim, dtype, tolerance, notes)
 
 
-def _compare_rotations(yours, reference, apply, dim, dtype, tolerance) -> Agreement:
+def _compare_rotations(yours, reference, apply, dim, dtype, tolerance, said_before) -> Agreement:
     theirs = as_turn(reference, apply=apply, dim=dim, dtype=dtype)
     wanted = f"yours must take heads of {theirs.head_dim} channels, as the reference does"
     try:
@@ -144,38 +155,55 @@ def _compare_rotations(yours, reference, apply, dim, dtype, tolerance) -> Agreem
     if mine.head_dim != theirs.head_dim:
         raise ValueError(f"{wanted}, got {mine.head_dim}")
     x = torch.randn(3, 1, theirs.head_dim, generator=torch.Generator().manual_seed(1)).to(dtype)
+    before = _shortly(mine, x)
     positions, results, notes = _both(mine, theirs, x)
+    notes += said_before
+    kept = before is not None and not torch.equal(before, _shortly(mine, x))
+    if before is not None and _by_length(mine, x, before, positions, results[0]):
+        short = torch.tensor(NEAR)
+        apart = (before.double() - _shortly(theirs, x).double()).abs().amax(dim=(0, 2))
+        if (apart <= x.abs().max() * tolerance * (RESULT[dtype] + ANGLE * short)).all():
+            positions, results = short, [before, _shortly(theirs, x)]
+            notes.append(f"yours turns long texts otherwise: compared up to position {NEAR[-1]}")
     left, right = (result.double() for result in results)
+    queries = keys = (left, right)
     scale = x.abs().max().item()
     differences = (left - right).abs().amax(dim=(0, 2)) / scale
     tolerances = tolerance * (RESULT[dtype] + ANGLE * positions)
-    if mine.keys is not None and mine.explicit and (differences <= tolerances).all():
+    if mine.keys is not None and mine.explicit:
         wide = x.expand(-1, len(positions), -1).contiguous()
         keys = [turn(wide, positions).double() for turn in (mine.keys, theirs.keys or theirs)]
         of_keys = (keys[0] - keys[1]).abs().amax(dim=(0, 2)) / scale
-        if (of_keys > tolerances).any():
+        if (of_keys > tolerances).any() and (differences <= tolerances).all():
             (left, right), differences = keys, of_keys
             notes.append("queries agree, keys do not: all of this is said of the keys")
     rising = positions.argsort()
     wrong = positions[differences > tolerances]
     agrees = not len(wrong)
     allowed = (scale * tolerances)[:, None]
-    known = scores = None
+    scores, told = None, ("", "")  # the mistake's name, and the hint
     if not agrees:
-        scores = _scores_agree(left, right, positions, scale)
+        scores = _scores_agree(queries, keys, positions, scale)
         rope = reference if isinstance(reference, Rope) else _rope_of(theirs, dtype)
         known = _known(rope, x.expand(-1, len(positions), -1), positions, left, right, allowed)
         if known and known.name == "nothing rotated" and starts_nowhere(mine):
             known = named_mistake(rope, "every token at position 0")
+        if known:
+            told = known.name, known.hint
+        elif not scores:
+            told = _told_apart(mine, theirs, dtype)
+    elif mine.first_row and not theirs.first_row:
+        agrees, told = False, ("one row of positions for the whole batch", FIRST_ROW)
+    elif kept:
+        agrees, told = False, ("frequencies of a longer text kept", KEPT)
     return Agreement(
         agrees,
         tuple(positions[rising].tolist()),
         tuple(differences[rising].tolist()),
         tuple(tolerances[rising].tolist()),
-        None if agrees else int(wrong.min()),
+        int(wrong.min()) if len(wrong) else None,
         scores,
-        known.name if known else "",
-        known.hint if known else "",
+        *told,
         tuple(notes),
     )
 
@@ -199,13 +227,52 @@ def _both(mine, theirs, x: Tensor) -> tuple[Tensor, list[Tensor], list[str]]:
             notes.append(f"one refuses position {positions.pop()}: {said(error)}")
 
 
-def _scores_agree(left: Tensor, right: Tensor, positions: Tensor, scale: float) -> bool:
+KEPT = (
+    "after a long text a short one is turned otherwise than before: frequencies are changed for "
+    "long texts and never put back"
+)
+
+
+def _shortly(turn, x: Tensor) -> Tensor | None:
+    """The near positions in a call of their own; None if it refuses them or counts rows itself."""
+    if not turn.explicit or turn.counted is not None:
+        return None
+    try:
+        return turn(x.expand(-1, len(NEAR), -1).contiguous(), torch.tensor(NEAR))
+    except Exception:  # it is said elsewhere
+        return None
+
+
+def _by_length(turn, x: Tensor, shortly: Tensor, positions: Tensor, longer: Tensor) -> bool:
+    """Whether near positions turn otherwise when a far one is in the call."""
+    same = torch.stack([longer[:, (positions == p).nonzero()[0, 0]] for p in NEAR], dim=1)
+    return not torch.allclose(same.float(), shortly.float(), atol=1e-4)
+
+
+def _told_apart(mine, theirs, dtype: torch.dtype) -> tuple[str, str]:
+    """What `identify` finds wrong with one alone, or sees otherwise: a name and a hint."""
+    found, wanted = (identify(turn, dtype=dtype) for turn in (mine, theirs))
+    fresh = [text for text in found.warnings if text not in wanted.warnings]
+    if fresh:
+        return fresh[0].partition(":")[0], fresh[0]
+    one, two = found.data, wanted.data
+    if one.get("scaling") == two.get("scaling") not in ("unknown", None):
+        other = [
+            f"{key} {one['settings'].get(key)}, not {value}"
+            for key, value in two["settings"].items()
+            if one["settings"].get(key) != value
+        ]
+        if other:
+            return f"{two['scaling']} with other settings", f"same rule, but {', '.join(other)}"
+    return "", ""
+
+
+def _scores_agree(queries, keys, positions: Tensor, scale: float) -> bool:
     """Whether near queries and keys give the same scores although they are different vectors."""
     near = positions <= NEAR[-1]
-    left, right = left[:, near], right[:, near]
-    if (left - right).abs().max() < 1e-2 * scale:
+    if max((a - b)[:, near].abs().max() for a, b in (queries, keys)) < 1e-2 * scale:
         return False
-    mine, theirs = (r[0] @ r[1].T for r in (left, right))
+    mine, theirs = (q[0, near] @ k[1, near].T for q, k in zip(queries, keys, strict=True))
     return bool((mine - theirs).abs().max() <= 1e-3 * theirs.abs().max())
 
 

@@ -28,6 +28,8 @@ class Family:
         offset: what is added to positions before the learned table is read.
         defaults: sizes that the family has when the file leaves them out.
         missing: the rope parameters that the family has when the file has none.
+        share_key: the key of the rotary share in older files.
+        unread: keys of other families that this one's reader passes over.
         note: a peculiarity, in words.
     """
 
@@ -48,6 +50,8 @@ class Family:
     offset: int = 0
     defaults: tuple[tuple[str, object], ...] = ()
     missing: tuple[tuple[str, object], ...] = ()
+    share_key: str = "rotary_pct"
+    unread: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -164,7 +168,12 @@ FAMILIES = {
     "gptj": Family(pairing="interleaved", width="rotary_dim"),
     "codegen": Family(pairing="interleaved", width="rotary_dim"),
     "roformer": Family(pairing="interleaved"),
-    "gpt_neox": Family(share=0.25, reads_share=True),
+    "gpt_neox": Family(
+        share=0.25,
+        reads_share=True,
+        global_="rotary_emb_base",
+        unread=("rope_theta", "partial_rotary_factor"),
+    ),
     "phi": Family(share=0.5, reads_share=True),
     "phi3": Family(reads_share=True, kinds=_one_window),
     "stablelm": Family(share=0.25, reads_share=True),

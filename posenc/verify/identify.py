@@ -121,7 +121,14 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
     facts = {"called as": turn.convention, **more.facts}
     unknown = [*more.unknown]
     if turn.keys is not None:
-        more.warnings += _keys(turn)
+        told = _keys(turn)
+        (unknown if told == XPOS else more.warnings).extend(told)
+        if told == XPOS and UNEVEN in more.warnings:
+            more.warnings.remove(UNEVEN)  # keys shrink as queries grow
+    more.data["first_row_for_all"] = turn.first_row
+    if turn.first_row:
+        more.facts["positions"] += "; but only the first row of [b, n]"
+        more.warnings.append(FIRST_ROW)
     if turn.tables:
         unknown.append(_TABLES[turn.tables])
     if not turn.explicit and not seen.ignores:
@@ -129,15 +136,43 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
     return Identity("rotation", facts, more.data, tuple(more.warnings), tuple(unknown), rope)
 
 
+FIRST_ROW = (
+    "one row of positions is used for the whole batch: wrong if rows are padded or packed "
+    "each in its own way"
+)
+UNEVEN = "the gain is not the same for all pairs and positions"
+XPOS = [
+    "why keys are turned otherwise than queries: scores still depend on the offset alone, as with "
+    "xPos"
+]
+
+
 def _keys(turn: Turn) -> list[str]:
     """Whether keys come out as queries do."""
-    x = torch.randn(2, 4, turn.head_dim, generator=torch.Generator().manual_seed(3))
-    positions = torch.tensor([0, 1, 5, 9]) if turn.explicit else torch.arange(4)
+    x = torch.randn(2, 1, turn.head_dim, generator=torch.Generator().manual_seed(3))
+    positions = torch.arange(8)
+    x = x.repeat(1, len(positions), 1)
     queries, keys = turn(x, positions), turn.keys(x, positions)
     if torch.allclose(queries, keys, atol=1e-4):
         return []
     if torch.equal(keys, x):
         return ["keys are not rotated at all, only queries"]
+    for late, words in ((1, "before"), (-1, "after")):
+        there, here = (
+            (slice(late, None), slice(None, -late))
+            if late > 0
+            else (
+                slice(None, late),
+                slice(-late, None),
+            )
+        )
+        if torch.allclose(keys[:, there], queries[:, here], atol=1e-4):
+            return [f"a key is turned as one position {words} its own, a query is not: off by one"]
+    scores = (queries[0] @ keys[1].T).double()
+    diagonals = [scores.diagonal(i) for i in range(-6, 7)]
+    uneven = max((d - d.mean()).abs().max().item() for d in diagonals)
+    if uneven <= 1e-3 * scores.abs().max().item():
+        return XPOS
     return ["keys are rotated otherwise than queries: scores do not depend on the offset alone"]
 
 
@@ -165,7 +200,7 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     changing = (wrap(seen.angles[: seen.near] - seen.short).abs() > 1e-4).any().item()
     angles = seen.short if changing else seen.angles
     positions = seen.positions[: seen.near] if changing else seen.positions
-    inv_freq, start, left, sure = frequencies(angles, positions)
+    inv_freq, start, left, sure = frequencies(angles, positions, seen.noise)
     swapped = bool(((start - math.pi / 2).abs() < 1e-3).all())
     if swapped:
         report.warnings.append(
@@ -174,7 +209,7 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
         inv_freq, start = -inv_freq, torch.zeros_like(start)
     backwards = bool((inv_freq < 0).float().mean() > 0.5)
     inv_freq, start = (-inv_freq, -start) if backwards else (inv_freq, start)
-    rough = left[: seen.near].abs().max().item() > 1e-3
+    rough = left[: seen.near].abs().max().item() > 1e-3 + seen.noise
     if rough:  # not a frequency times a position: name what is near
         sure = sure.maximum(2.0**-8 * inv_freq.abs())
         report.warnings.append(
@@ -186,6 +221,7 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     sorted_already = bool((widened[:-1] >= widened[1:] - 1e-9).all())
     named = name(widened if sorted_already else inv_freq[order], sure, head_dim=head_dim)
     gain = seen.gains.mean().item()
+    gain = 1.0 if abs(gain - 1) < seen.noise else gain
     _say_direction(report, backwards)
     _say_width(report, widened, seen, first, head_dim)
     _say_frequencies(report, named, widened, sorted_already)
@@ -295,7 +331,7 @@ def _say_gain(report: _Report, gain: float, seen: Measured, named: Named) -> Non
     report.facts["gain"] = gain_name(gain, named)
     report.data["gain"] = gain
     if (seen.gains - gain).abs().max() > 0.02 * gain and seen.skewed < 0.02:
-        report.warnings.append("the gain is not the same for all pairs and positions")
+        report.warnings.append(UNEVEN)
 
 
 def _say_offset(report: _Report, inv_freq: Tensor, start: Tensor) -> None:
@@ -330,6 +366,12 @@ def _say_positions(report: _Report, seen: Measured) -> None:
         report.facts["positions"] += f"; refuses {seen.refused[0]}: {seen.refused[1]}"
 
 
+def _alike(seen: Measured, where: dict[int, int], one: int, two: int) -> bool:
+    """Whether two positions were tried and turn alike."""
+    both = one in where and two in where
+    return both and torch.equal(seen.angles[where[one]], seen.angles[where[two]])
+
+
 def _say_precision(
     report: _Report,
     seen: Measured,
@@ -341,10 +383,14 @@ def _say_precision(
 ) -> None:
     """Errors of the angles against the named frequencies, exactly; and what they look like."""
     where = {p: row for row, p in enumerate(positions)}
+    alike = {p: _alike(seen, where, p, p + 1) for p in (256, 2048)}
+    ends = alike[2048] and _alike(seen, where, 2048, 4095)
+    if ends:
+        report.warnings.append(
+            "all positions from 2048 on, or from an earlier one, turn alike: a table that ends"
+        )
     collapsed = [
-        called
-        for called, (one, two) in {"bfloat16": (256, 257), "float16": (2048, 2049)}.items()
-        if one in where and torch.equal(seen.angles[where[one]], seen.angles[where[two]])
+        called for called, p in (("bfloat16", 256), ("float16", 2048)) if alike[p] and not ends
     ]
     report.data["positions_rounded"] = collapsed[0] if collapsed else ""
     if collapsed:
@@ -367,6 +413,8 @@ def _say_precision(
     worst = error[where[far]].abs().max().item()
     per_position = worst / far
     kind = "float64" if worst < 3e-6 and far > 4000 else "float32"
+    if seen.noise:
+        kind = "no finer than the vectors' own, which blurs angles"
     if low is not None:
         kind = f"cos and sin rounded to {low}".replace("torch.", "")
         report.warnings.append(
@@ -376,7 +424,7 @@ def _say_precision(
         kind = f"less than float32: {collapsed[0] if collapsed else named.rounded}"
     elif named.scaling == "unknown":
         kind = "cannot be told without exact frequencies"
-    elif per_position > 2e-6 and worst > 1e-3:
+    elif per_position > 2e-6 and worst > 1e-3 + seen.noise:
         kind = "less than float32"
         report.warnings.append(
             f"angles are off by {worst:.2g} at position {far}: more than float32 explains"
@@ -390,11 +438,11 @@ def _say_length(report: _Report, changing: bool, seen: Measured, head_dim: int) 
     text = "angles do not depend on the length"
     if changing:
         near = seen.positions[: seen.near]
-        inv_freq, _, _, sure = frequencies(seen.angles[: seen.near], near)
+        inv_freq, _, _, sure = frequencies(seen.angles[: seen.near], near, seen.noise)
         longer = name(inv_freq.abs(), sure, head_dim=head_dim)
-        text = f"with position {seen.positions[-1]} in the call: {longer}"
-        report.warnings.append(
-            "frequencies depend on the length of the call: keys cached before do not fit later ones"
+        text = (
+            f"with position {seen.positions[-1]} in the call: {longer}; keys cached before do not "
+            "fit later ones, as with dynamic NTK and LongRoPE"
         )
         report.data["at_length"] = {
             "length": seen.positions[-1] + 1,
@@ -403,6 +451,8 @@ def _say_length(report: _Report, changing: bool, seen: Measured, head_dim: int) 
             "settings": dict(longer.settings),
         }
     if not seen.again:
-        text += "; the same call, made again, gives something else"
-        report.warnings.append("it keeps state from call to call")
+        text += "; a short call, made again after a long one, gives something else"
+        report.warnings.append(
+            "it keeps state: a short text gets other angles when it comes again, after a long one"
+        )
     report.facts["length"] = text

@@ -10,6 +10,7 @@ from posenc.verify.calls import ELEMENTS, Turn, said
 
 NEAR = (0, 1, 2, 3, 5, 7, 15, 31, 63, 127)
 FAR = (256, 257, 512, 1009, 2048, 2049, 4095, 8000, 32_768, 100_003)
+NOISE = {torch.bfloat16: 2.0**-7, torch.float16: 2.0**-10}
 NOTHING = 1e-9  # below this, a channel did not get anything from a unit vector
 
 
@@ -28,9 +29,10 @@ class Measured:
         skewed: how far the two channels of a pair are from one rotation, at most.
         refused: the first position it refuses, and with what words.
         short: the same angles when no far position was in the call.
-        again: whether a second short call gave what the first one gave.
+        again: whether a short call gave the same when it was made again, and after the long one.
         ignores: whether other positions change nothing, though it takes positions.
         representable: which low precision holds every number that came out, if any does.
+        noise: by how much the vectors' own precision blurs an angle, in radians.
     """
 
     pairs: tuple[tuple[int, int, int, int], ...]
@@ -46,6 +48,7 @@ class Measured:
     again: bool
     ignores: bool
     representable: torch.dtype | None
+    noise: float = 0.0
 
 
 def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str:
@@ -71,7 +74,9 @@ def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str
     probes = torch.zeros(2, 1, dim, dtype=dtype)
     probes[0, 0, a_in] = 1
     probes[1, 0, b_in] = 1
+    shortly, repeated = (turn(probes.repeat(1, len(near), 1), near)[0].double() for _ in range(2))
     positions, everything, refused = _far(turn, probes, near.tolist())
+    once_more = turn(probes.repeat(1, len(near), 1), near)[0].double()
     first, second = everything[0].double(), everything[1].double()
     if dtype in (torch.bfloat16, torch.float16):
         representable = None
@@ -87,8 +92,6 @@ def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str
     cos, sin = first[:, a_out], first[:, b_out]
     minus_sin, other_cos = second[:, a_out], second[:, b_out]
     skewed = torch.stack(((cos - other_cos).abs(), (sin + minus_sin).abs())).max().item()
-    shortly = turn(probes.repeat(1, len(near), 1), near)[0].double()
-    once_more = turn(probes.repeat(1, len(near), 1), near)[0].double()
     gain = seen[still, :, still] if still else torch.ones(1)
     return Measured(
         pairs=tuple(pairs),
@@ -101,9 +104,10 @@ def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str
         skewed=skewed,
         refused=refused,
         short=torch.atan2(shortly[:, b_out], shortly[:, a_out]),
-        again=torch.equal(shortly, once_more),
+        again=torch.equal(shortly, repeated) and torch.equal(shortly, once_more),
         ignores=ignores,
         representable=representable,
+        noise=NOISE.get(dtype, 0.0),
     )
 
 
@@ -202,13 +206,14 @@ def _far(
 
 
 def frequencies(
-    angles: Tensor, positions: tuple[int, ...]
+    angles: Tensor, positions: tuple[int, ...], noise: float = 0.0
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Angular frequencies from angles at rising positions, each refining the last.
 
     Args:
         angles: radians, [positions, pairs], known modulo 2 pi.
         positions: 0, 1 and others in rising order.
+        noise: error of each angle beside that of float32.
 
     Returns:
         The frequencies; the angle at position 0; what is left over, [positions, pairs]; and how
@@ -216,14 +221,14 @@ def frequencies(
     """
     start = angles[positions.index(0)]
     inv_freq = wrap(angles[positions.index(1)] - start)
-    sure = torch.full_like(inv_freq, 2.0**-22)
+    sure = torch.full_like(inv_freq, 2.0**-22 + noise)
     for row, p in enumerate(positions):
         if p < 2:
             continue
         left = wrap(angles[row] - start - p * inv_freq)
-        good = left.abs() < (0.05 if p <= NEAR[-1] else 1e-4 + p * 2.0**-22)
+        good = left.abs() < noise + (0.05 if p <= NEAR[-1] else 1e-4 + p * 2.0**-22)
         inv_freq = torch.where(good, inv_freq + left / p, inv_freq)
-        better = 2.0**-22 / p + 2.0**-22 * inv_freq.abs()
+        better = (2.0**-22 + noise) / p + 2.0**-22 * inv_freq.abs()
         sure = torch.where(good, better.minimum(sure), sure)
     at = torch.tensor(positions, dtype=torch.float64)[:, None]
     return inv_freq, start, wrap(angles - start - at * inv_freq), sure

@@ -1,5 +1,6 @@
 """Read a model's configuration: what each layer does with positions, in posenc's words."""
 
+import difflib
 import json
 import math
 from collections.abc import Mapping
@@ -56,6 +57,24 @@ READ = {
     "proportional": {"factor"},
 }
 """Which keys transformers 5 reads for each rope_type, beside those of COMMON."""
+
+ROPE_KEYS = (
+    "rope_theta",
+    "rope_scaling",
+    "rope_parameters",
+    "rope_local_base_freq",
+    "local_rope_theta",
+    "global_rope_theta",
+    "rotary_emb_base",
+    "rotary_pct",
+    "rotary_dim",
+    "partial_rotary_factor",
+    "no_rope_layers",
+    "no_rope_layer_interval",
+    "qk_rope_head_dim",
+    "rope_interleave",
+)
+"""Which keys of a file itself are about rotation, in any family here."""
 
 SYNONYMS = {
     "hidden_size": ("hidden_size", "n_embd", "d_model"),
@@ -189,10 +208,11 @@ def models(config: object, *, length: int | None = None) -> Model:
     if model_type not in FAMILIES:
         raise ValueError(
             f"model_type must be one of those known here, got {model_type!r}; "
-            f"known: {', '.join(FAMILIES)}"
+            f"known: {', '.join(FAMILIES)}; for a model that is like one of these, set model_type "
+            "to that"
         )
     family = FAMILIES[model_type]
-    raw = _with_defaults(raw, family, notes)
+    raw = _with_defaults(_without_unread(raw, family, notes), family, notes)
     method = _method(raw, family)
     context = _size(raw, "context")
     at = length or context or 2048
@@ -249,6 +269,19 @@ def _text_part(raw: dict, notes: list[str]) -> dict:
     notes += [f"{key} outside text_config is ignored" for key in doubled]
     notes.append("read: text_config; the vision tower is left out")
     return inner
+
+
+def _without_unread(raw: dict, family: Family, notes: list[str]) -> dict:
+    """The file without keys that this family's reader passes over, and those that nobody knows."""
+    for key in family.unread:
+        if raw.get(key) is not None:
+            reads = family.global_ if key == "rope_theta" else family.share_key
+            notes.append(f"{key} is ignored: {raw['model_type']} reads {reads}")
+    for key in raw:
+        near = difflib.get_close_matches(key, ROPE_KEYS, n=1, cutoff=0.6)
+        if near and key not in ROPE_KEYS and ("rope" in key or "rotary" in key):
+            notes.append(f"{key} is ignored: is {near[0]} meant?")
+    return {key: value for key, value in raw.items() if key not in family.unread}
 
 
 def _with_defaults(raw: dict, family: Family, notes: list[str]) -> dict:
@@ -335,7 +368,7 @@ def _checked(
     own["rope_type"] = kind
     for key in sorted(set(own) - COMMON - READ[kind]):
         notes.append(f"{key} is ignored: rope_type {kind!r} does not read it")
-    share = raw.get("partial_rotary_factor", raw.get("rotary_pct"))
+    share = raw.get("partial_rotary_factor", raw.get(family.share_key))
     if share is not None and own.get("partial_rotary_factor") is None:
         own["partial_rotary_factor"] = share
     if own.get("partial_rotary_factor") not in (None, 1.0) and not (

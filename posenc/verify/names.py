@@ -74,6 +74,8 @@ def name(inv_freq: Tensor, sure: Tensor, *, head_dim: int) -> Named:
         head_dim: channels of the head, of which 2 len(inv_freq) turn.
     """
     turning = int((inv_freq != 0).sum())
+    if not turning:
+        return Named("unknown", also=("no pair turns",))
     for candidate in _candidates(inv_freq, turning, head_dim):
         if candidate.exact is None or len(candidate.exact) != len(inv_freq):
             continue

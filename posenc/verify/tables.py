@@ -22,18 +22,33 @@ def identify_bias(bias: Tensor) -> Found:
 
     The last query is taken to stand at the last key.
     """
+    if not isinstance(bias, Tensor):
+        raise ValueError(
+            f"bias must be a tensor [h, q, k], got {type(bias).__name__}: call it first"
+        )
+    blur = torch.finfo(bias.dtype).eps if bias.is_floating_point() else 0.0
     bias = bias.detach().double()
-    bias = bias[0] if bias.ndim == 4 and len(bias) == 1 else bias
+    if bias.ndim == 4:
+        if not (bias == bias[:1]).all():
+            raise ValueError("bias must be one for all rows of the batch, got several; give one")
+        bias = bias[0]
     if bias.ndim != 3 or bias.shape[-1] < 4:
         raise ValueError(f"bias must be [h, q, k] with 4 keys or more, got {tuple(bias.shape)}")
     heads, q, k = bias.shape
     relative = torch.arange(k) - torch.arange(k - q, k)[:, None]
     past = (relative <= 0) & (bias > HIDDEN).all(dim=0)
-    slopes, one_row, straight = _slopes(bias, relative, past)
+    slopes, one_row, straight = _slopes(bias, relative, past, max(1e-5, 2 * blur))
     if not straight:
-        facts = {"form": "no straight lines: not ALiBi; T5's is learned, identify its buckets"}
+        facts = {
+            "form": "no straight lines: not ALiBi, if no row is padded; T5's is learned, identify "
+            "its buckets"
+        }
         return facts, {"method": "unknown"}, (), ("what was learned or computed here",)
-    named, order, data, warnings = _name_slopes(slopes)
+    named, order, data, warnings = _name_slopes(slopes, max(1e-3, 2 * blur))
+    unknown = ("whether queries and keys are where they are taken to be",)
+    if order == "restarts" and q == 1:  # BLOOM folds its batch into the heads
+        unknown += ("whether slopes start again for each rank, or a batch is folded into heads",)
+        warnings = ()
     facts = {
         "form": "one row a head, right up to a number that softmax forgets"
         if one_row
@@ -46,16 +61,16 @@ def identify_bias(bias: Tensor) -> Found:
     if one_row and bias[bias > HIDDEN].abs().max() > 256:
         warnings = (*warnings, "one-row form reaches large numbers: in bfloat16 near keys collapse")
     data = {"method": "alibi", "slopes": slopes.tolist(), "one_row": one_row, **data}
-    return facts, data, warnings, ("whether queries and keys are where they are taken to be",)
+    return facts, data, warnings, unknown
 
 
-def _slopes(bias: Tensor, relative: Tensor, past: Tensor) -> tuple[Tensor, bool, bool]:
+def _slopes(bias: Tensor, relative: Tensor, past: Tensor, blur: float) -> tuple[Tensor, bool, bool]:
     """Rise per key of each head within the last row, whether rows are alike, whether straight."""
     row = bias[:, -1, :][:, past[-1]]
     steps = row.diff(dim=-1)
     slopes = steps.mean(dim=-1)
     size = row.abs().max()
-    straight = bool((steps - slopes[:, None]).abs().max() <= 1e-5 * (1 + size))
+    straight = bool((steps - slopes[:, None]).abs().max() <= blur * (1 + size))
     at_self = bias[:, relative == 0]
     one_row = bias.shape[1] == 1 or bool((at_self - at_self[:, :1]).abs().max() > 1e-4 * (1 + size))
     if bias.shape[1] == 1:
@@ -63,7 +78,7 @@ def _slopes(bias: Tensor, relative: Tensor, past: Tensor) -> tuple[Tensor, bool,
     return slopes, one_row, straight
 
 
-def _name_slopes(slopes: Tensor) -> tuple[str, str, dict, tuple]:
+def _name_slopes(slopes: Tensor, near: float) -> tuple[str, str, dict, tuple]:
     heads = len(slopes)
     right = alibi_slopes(heads)
     sign = "" if slopes.mean() >= 0 else "minus "
@@ -75,14 +90,14 @@ def _name_slopes(slopes: Tensor) -> tuple[str, str, dict, tuple]:
         ("sorted", right.sort(descending=True)[0]),
     ):
         ratio = size / known
-        if (ratio - ratio[0]).abs().max() <= 1e-3 * ratio[0]:
+        if (ratio - ratio[0]).abs().max() <= near * ratio[0]:
             factor = ratio[0].item()
             if order != "as published":
                 warnings += (f"slopes are {order}: head 0 has another head's",)
             text, warning = _factor(factor)
             return f"{sign}{text}", order, {"order": order, "factor": factor}, warnings + warning
     half = alibi_slopes(max(heads // 2, 1)).repeat(2)
-    if heads % 2 == 0 and torch.allclose(size, half, rtol=1e-3):
+    if heads % 2 == 0 and torch.allclose(size, half, rtol=near):
         warnings += ("slopes start again at half of the heads: each rank counts its own heads",)
         return (
             f"{sign}those of {heads // 2} heads, twice",
@@ -91,23 +106,37 @@ def _name_slopes(slopes: Tensor) -> tuple[str, str, dict, tuple]:
             warnings,
         )
     naive = torch.tensor([2.0 ** (-8 * (h + 1) / heads) for h in range(heads)], dtype=torch.float64)
-    if torch.allclose(size, naive, rtol=1e-3):
+    if torch.allclose(size, naive, rtol=near):
         warnings += (
             f"2^(-8h/{heads}) although {heads} is no power of two: not the published rule",
         )
         return f"{sign}2^(-8h/{heads})", "as counted", {"order": "naive", "factor": 1.0}, warnings
-    exponents = -size.log2()
-    step = exponents.diff()
-    if heads > 1 and (step - step[0]).abs().max() < 1e-3:
-        most = (step[0] * heads).item()
-        text = f"{sign}2^(-{number(round(most, 3))} h/{heads}), another alibi_bias_max (MPT)"
+    power = 1 << (heads - 1).bit_length()  # at least as many heads, a power of two
+    for more in (power, 2 * power):
+        if heads != power and torch.allclose(size, alibi_slopes(more)[:heads], rtol=near):
+            text = f"{sign}the first {heads} of those of {more} heads"
+            warnings += (f"{text}: not the published rule for {heads}",)
+            return text, "cut", {"order": "cut"}, warnings
+    most = (-size[:1].log2() * (power / (1 if heads == power else 2))).item()
+    rule = [2.0 ** (-most * (h + 1) / power) for h in range(power)]
+    rule = rule if heads == power else (rule[1::2] + rule[::2])[:heads]
+    if torch.allclose(size, torch.tensor(rule, dtype=torch.float64), rtol=near):
+        text = f"{sign}2^(-{number(round(most, 3))} h/{power}), another alibi_bias_max (MPT)"
         return text, "as published", {"order": "as published", "bias_max": most}, warnings
-    return (
-        f"{sign}{[round(x, 5) for x in slopes.tolist()][:8]}",
-        "unknown",
-        {"order": "unknown"},
-        warnings,
-    )
+    full = alibi_slopes(power)
+    if torch.allclose(size, torch.cat((full[::2], full[1::2]))[:heads], rtol=near):
+        text = f"{sign}those of {power} heads, first, third, ... before second, fourth, ..."
+        warnings += (f"{text}: the published rule has them the other way round",)
+        return text, "exchanged", {"order": "exchanged"}, warnings
+    wrong = ((size / right - 1).abs() > near).nonzero().flatten()
+    if 2 * len(wrong) <= heads:
+        told = ", ".join(
+            f"head {h} has {size[h]:.5g}, not {right[h]:.5g}" for h in wrong.tolist()[:4]
+        )
+        warnings += (f"{len(wrong)} of {heads} slopes are not as published: {told}",)
+    shown = [round(x, 5) for x in slopes.tolist()]
+    more = f" and {heads - 16} more" if heads > 16 else ""
+    return f"{sign}{shown[:16]}{more}", "unknown", {"order": "unknown"}, warnings
 
 
 def _factor(factor: float) -> tuple[str, tuple]:
