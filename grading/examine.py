@@ -11,12 +11,12 @@ without it; so is a question at which that happens. So it costs only what is in 
 
 import secrets
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from grading import without
+from grading.known import engine_texts
 from grading.sandbox import Ended, Limits, Sandbox
 from posenc.check import Probe, Question, Values, Verdict, Wrong
 from posenc.check.calls import TooSlow
@@ -38,9 +38,10 @@ class _Run:
         limits: Limits,
         deadline: float,
     ):
-        self.limits, self.deadline = limits, deadline
+        self.limits, self.deadline = limits, deadline  # in the sandbox's own seconds
         self.at: int | None = None
         self.raised: dict[int, str] = {}
+        self.refused: set[int] = set()
         program = [sys.executable, "-s", "-P", "-c", _RUNNER.read_text(encoding="utf-8")]
         self.sandbox = Sandbox(program, without.files(refused), limits)
         self._cells = [[number, code] for number, code in cells]
@@ -52,7 +53,8 @@ class _Run:
         Raises:
             Ended: if one of them, or all together, cannot be run; `at` says which.
         """
-        self.sandbox.send({"cells": self._cells}, self.deadline)
+        told = {"cells": self._cells, "refusal": without.SAID}
+        self.sandbox.send(told, self.deadline)
         cell_deadline = self.deadline  # to begin may take long on a busy machine: nobody's fault
         while True:
             said = self.sandbox.receive(min(cell_deadline, self.deadline))
@@ -62,13 +64,14 @@ class _Run:
                 return
             if self._is_cell(said.get("at")):
                 if said["at"] != self.at:  # its time begins once
-                    cell_deadline = time.monotonic() + self.limits.cell_seconds
+                    cell_deadline = self.sandbox.seconds + self.limits.cell_seconds
                 self.at = said["at"]
+            if self._is_cell(said.get("refused")):
+                self.refused.add(said["refused"])
             raised = said.get("raised")
-            if isinstance(raised, list) and len(raised) == 2 and self._is_cell(raised[0]):
-                if without.SAID in str(raised[1]):
-                    continue  # a cell that compares an answer with what is left out here
-                self.raised[raised[0]] = str(raised[1])[:200]
+            pair = raised if isinstance(raised, list) and len(raised) == 2 else [None, None]
+            if self._is_cell(pair[0]) and isinstance(pair[1], str):
+                self.raised[pair[0]] = pair[1][:200]
 
     def _is_cell(self, number: object) -> bool:
         """Whether it is the number of a cell that was sent: whoever says it is a stranger."""
@@ -93,7 +96,7 @@ class _Run:
         number = secrets.token_hex(8)
         request = {"id": number, "ask": name, "way": way, "arguments": encode(arguments)}
         request |= {"seconds": seconds, "refuses": list(refuses), "seed": seed}
-        deadline = min(self.deadline, time.monotonic() + 2 * seconds + 10)
+        deadline = min(self.deadline, self.sandbox.seconds + 2 * seconds + 10)
         self.sandbox.send(request, deadline)
         for _ in range(_IGNORED):
             said = self.sandbox.receive(deadline)
@@ -102,14 +105,23 @@ class _Run:
         raise Ended("it sends what nobody asked for")
 
 
+@dataclass
+class _Budget:
+    """Seconds that are left for a submission."""
+
+    left: float
+
+
 def _read(said: dict) -> Values:
     if "values" in said:
         try:
             return Values.decode(said["values"])
         except ValueError:
             raise Wrong("it must return real numbers") from None
-    fault, hint = str(said.get("fault", "")), str(said.get("hint", ""))
-    raise (TooSlow if said.get("slow") is True else Wrong)(fault[:400] or "no answer", hint[:400])
+    fault, hint = said.get("fault"), said.get("hint")
+    fault = fault[:400] if isinstance(fault, str) and fault else "no answer"
+    hint = hint if isinstance(hint, str) and hint in engine_texts() else ""
+    raise (TooSlow if said.get("slow") is True else Wrong)(fault, hint)
 
 
 def _failed(test: Question | Probe, reason: str) -> Verdict:
@@ -121,7 +133,7 @@ def _judged(test: Question | Probe, run: _Run) -> Verdict:
     if isinstance(test, Probe):
         return test.judge(
             lambda arguments, seed=None: run.ask(
-                test.name, arguments, seconds=test.seconds, seed=seed
+                test.name, arguments, seconds=test.seconds, refuses=test.refuses, seed=seed
             )
         )
     return test.judge(
@@ -148,14 +160,15 @@ def examine(
 
     Returns:
         A report of plain data: verdicts by question and test, exceptions and cells left out by
-        number, and what stopped it, if anything did.
+        number, cells that call what is not there while grading, and what stopped it, if anything
+        did.
     """
-    deadline = time.monotonic() + limits.seconds
+    budget = _Budget(limits.seconds)
     code = [(number, source) for number, (kind, source) in enumerate(cells) if kind == "code"]
-    report = {"error": "", "verdicts": {}, "raised": {}, "left_out": {}}
+    report = {"error": "", "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
     ended: dict[str, str] = {}
     for refused, asked in _together(tests):
-        for run in _runs(code, refused, limits, deadline, report):
+        for run in _runs(code, refused, limits, budget, report):
             with run.sandbox:
                 try:
                     run.start()
@@ -166,6 +179,7 @@ def examine(
                     report["left_out"][run.at] = str(error)
                     continue
                 report["raised"] = run.raised
+                report["refused"] = sorted({*report["refused"], *run.refused})
                 if _asked(asked, run, report["verdicts"], ended):
                     break
         if report["error"]:
@@ -181,7 +195,7 @@ def _together(tests: dict) -> list[tuple[tuple[str, ...], dict]]:
     """The questions that refuse the same functions, most refusals first: one sandbox for them."""
     groups: dict[tuple[str, ...], dict] = {}
     for name, asked in tests.items():
-        refused = tuple(sorted({name for test in asked for name in getattr(test, "refuses", ())}))
+        refused = tuple(sorted({name for test in asked for name in test.refuses}))
         groups.setdefault(refused, {})[name] = asked
     return sorted(groups.items(), key=lambda group: -len(group[0]))
 
@@ -190,18 +204,22 @@ def _runs(
     code: list[tuple[int, str]],
     refused: tuple[str, ...],
     limits: Limits,
-    deadline: float,
+    budget: _Budget,
     report: dict,
 ) -> Iterator[_Run]:
     """Sandboxes with what is not left out yet, until there is no time left."""
-    while (left := deadline - time.monotonic()) > 0:
+    while (left := budget.left) > 0:
         kept = [cell for cell in code if cell[0] not in report["left_out"]]
         if left < _LEAST + limits.cell_seconds and report["left_out"]:
             last = max(report["left_out"])  # what comes after it was never tried
             for number, _ in [cell for cell in kept if cell[0] > last]:
                 report["left_out"][number] = "came when no time was left"
             kept = [cell for cell in kept if cell[0] < last]
-        yield _Run(kept, refused, limits, deadline)
+        run = _Run(kept, refused, limits, left)
+        try:
+            yield run
+        finally:
+            budget.left -= run.sandbox.seconds
     report["error"] = report["error"] or f"it took longer than {limits.seconds:g} seconds"
 
 

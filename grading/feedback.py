@@ -1,10 +1,14 @@
 """A page of feedback: one file, for one student; whatever the student wrote is escaped."""
 
+import re
 from pathlib import Path
 
 import jinja2
 
+from grading.known import in_general
 from grading.marks import Graded
+
+_NUMBER = re.compile(r"\d[\d.]*")
 
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -17,15 +21,21 @@ TEMPLATES.filters["points"] = lambda value: f"{value:g}"
 
 
 def said(verdict: dict, *, show_right: bool) -> list[str]:
-    """What a hidden test found, line by line; the right numbers only if they may be shown."""
+    """What a hidden test found, line by line.
+
+    Numbers and texts of an answer may repeat what it was asked: they are shown, like the right
+    numbers, only if these may be.
+    """
     lines = []
     for part in verdict["parts"]:
+        label = part["label"] if show_right else _NUMBER.sub("n", part["label"])
         if not part["fault"]:
-            lines.append(f"yes  {part['label']}")
+            lines.append(f"yes  {label}")
             continue
         given = f": {part['given']}" if show_right and part["given"] else ""
         right = f", not {part['right']}" if show_right and part["right"] else ""
-        lines += [f"NO   {part['label']}{given}", f"     {part['fault']}{right}"]
+        fault = part["fault"] if show_right else in_general(part["fault"])
+        lines += [f"NO   {label}{given}", f"     {fault}{right}"]
     return lines
 
 

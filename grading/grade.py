@@ -21,6 +21,7 @@ import secrets
 import signal
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from tqdm import tqdm
@@ -68,7 +69,7 @@ def load(path: Path, wanted: str) -> dict | None:
 
 def empty(error: str) -> dict:
     """The report about what cannot be run."""
-    return {"error": error, "verdicts": {}, "raised": {}, "left_out": {}}
+    return {"error": error, "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
 
 
 @functools.cache
@@ -128,8 +129,12 @@ def reports(
         try:
             for done in tqdm(as_completed(work), "grading", len(work), unit="submission"):
                 one, record, wanted = work[done]
-                # through JSON at once, so that a report is the same whenever it is read
-                report = json.loads(json.dumps(done.result()))
+                try:  # through JSON at once, so that a report is the same whenever it is read
+                    report = json.loads(json.dumps(done.result()))
+                except BrokenProcessPool as error:  # the machine ended a process of ours
+                    said = f"it could not be graded: {error}; give the same command again"
+                    results[one.student] = empty(said)
+                    continue
                 results[one.student] = report
                 outputs.write(record, json.dumps({"key": wanted, **report}, ensure_ascii=False))
         except KeyboardInterrupt:
@@ -210,10 +215,18 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--gradebook", help="exported from Canvas or Moodle, to be filled in")
     parser.add_argument("--column", help="of the assignment in Canvas; else the title of the set")
     parser.add_argument("--show-right", action="store_true", help="right numbers in the feedback")
-    parser.add_argument("--seconds", type=float, default=300, help="time limit of a submission")
-    parser.add_argument("--cell-seconds", type=float, default=60, help="time limit of a cell")
-    parser.add_argument("--memory", type=float, default=4, help="GiB of a submission")
-    parser.add_argument("--processes", type=int, default=200, help="processes and threads of one")
+    known = Limits()
+    what = "processor time, in seconds, or a third of the time by the clock; default %(default)g"
+    parser.add_argument(
+        "--seconds", type=float, default=known.seconds, help=f"limit of a submission: {what}"
+    )
+    parser.add_argument(
+        "--cell-seconds", type=float, default=known.cell_seconds, help=f"limit of a cell: {what}"
+    )
+    parser.add_argument("--memory", type=float, default=known.memory, help="GiB of a submission")
+    parser.add_argument(
+        "--processes", type=int, default=known.processes, help="processes and threads of one"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="submissions at a time")
     options = parser.parse_args()
     if not options.submissions:

@@ -11,6 +11,8 @@ from grading.assignment import RUNS, Asked, Assignment
 from grading.submissions import plain
 
 _A_TEXT = 40  # characters that are more than a remark
+_SHOWN = 5  # places that are named
+_MOST = 20  # exceptions that are shown
 
 
 @dataclass
@@ -112,9 +114,8 @@ def judge(
     """
     where = headings(cells)
     remarks = [report["error"]] if report["error"] else []
-    for number, reason in report["left_out"].items():
-        place = f"cell {int(number) + 1}, below {where[int(number)]!r},"
-        remarks.append(f"{place} was left out: {reason}")
+    remarks += _left_out(report["left_out"], where)
+    remarks += _passed_over(report["refused"], cells, assignment)
     code = [source for kind, source in cells if kind == "code"]
     kept = {source.strip() for source in code}
     marks = []
@@ -132,6 +133,8 @@ def judge(
     own = notebook.own(cells, assignment.given_lines)
     remarks += _missing(assignment, notebook.words("\n".join(code)), cells)
     raised = [f"below “{where[int(n)]}”: {plain(text)}" for n, text in report["raised"].items()]
+    if len(raised) > _MOST:
+        raised[_MOST:] = [f"and in {len(raised) - _MOST} more cells"]
     return Graded(
         student,
         marks,
@@ -140,6 +143,33 @@ def judge(
         raised=raised,
         cells=cells,
     )
+
+
+def _left_out(reasons: dict[str, str], where: list[str]) -> list[str]:
+    """A remark for each cell; for neighbours with one reason, one for all."""
+    groups: list[list[int]] = []
+    for number in sorted(map(int, reasons)):
+        last = groups[-1][-1] if groups else -2
+        same = number == last + 1 and reasons[str(number)] == reasons[str(last)]
+        groups[-1].append(number) if same else groups.append([number])
+    return [
+        f"cell {group[0] + 1}, below {where[group[0]]!r}, was left out: {reasons[str(group[0])]}"
+        if len(group) == 1
+        else f"cells {group[0] + 1} to {group[-1] + 1} were left out: {reasons[str(group[0])]}"
+        for group in groups
+    ]
+
+
+def _passed_over(numbers: Sequence[int], cells: Sequence, assignment: Assignment) -> list[str]:
+    """Where a cell of the student's own calls a function that is not there while grading."""
+    own = [n for n in numbers if cells[n][1].strip() not in assignment.given_code]
+    if not own:
+        return []
+    places = ", ".join(str(n + 1) for n in own[:_SHOWN]) + ", ..." * (len(own) > _SHOWN)
+    return [
+        f"cell {places} calls a function of posenc that a question asks for; it is not there "
+        "while grading, so that line was passed over"
+    ]
 
 
 def _missing(assignment: Assignment, words: set[str], cells: Sequence) -> list[str]:
@@ -166,7 +196,7 @@ def _elsewhere(cells: Sequence, marks: Sequence[Mark], assignment: Assignment) -
     ]
     if not places:
         return []
-    shown = ", ".join(places[:5]) + ", ..." * (len(places) > 5)
+    shown = ", ".join(places[:_SHOWN]) + ", ..." * (len(places) > _SHOWN)
     numbers = ", ".join(title.partition(" ")[0] for title in empty)
     return [f"no answer below the heading of {numbers}, but own text in cell {shown}"]
 
@@ -180,9 +210,10 @@ def _flags(code: str, assignment: Assignment) -> list[str]:
     """What a person should look at; computed from the text that was handed in."""
     found = notebook.suspicious(code)
     flags = [f"look at its code: {', '.join(found)}"] if found else []
-    words = notebook.words(code)
+    asking: dict[str, list[str]] = {}
     for asked in assignment.questions:
-        named = sorted({name.rpartition(".")[2] for name in asked.refuses} & words)
-        if named:
-            flags.append(f"{asked.title.partition(' ')[0]} asks for what it names: {named[0]}")
+        for name in {name.rpartition(".")[2] for name in asked.refuses}:
+            asking.setdefault(name, []).append(asked.title.partition(" ")[0])
+    for name in sorted(name for name in asking if notebook.takes(code, name)):
+        flags.append(f"{', '.join(asking[name])} asks for what it names: {name}")
     return flags

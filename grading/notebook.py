@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence, Set
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_COMMENT = re.compile(r"^[ \t]*#[^\n'\"]*$", re.MULTILINE)  # and nothing else on its line
 _SHELL = re.compile(r"(?:^[ \t]*|=[ \t]*)(?:!|%{1,2}[a-z])[\x21-\x7e]{0,40}", re.MULTILINE)
 SUSPICIOUS = frozenset(
     """
@@ -68,7 +69,16 @@ def pictures(content: bytes, kinds: Sequence[str]) -> list[dict[str, str]]:
 
 def words(code: str) -> set[str]:
     """Every word that could be a name in Python, which reads wide letters as plain ones."""
-    return set(_WORD.findall(unicodedata.normalize("NFKC", code)))
+    return set(_WORD.findall(_COMMENT.sub("", unicodedata.normalize("NFKC", code))))
+
+
+def takes(code: str, name: str) -> bool:
+    """Whether code names something that it has from elsewhere: does not define it, or has both."""
+    code = _COMMENT.sub("", unicodedata.normalize("NFKC", code))
+    if not re.search(rf"\b{name}\b", code):
+        return False
+    own = re.search(rf"^[ \t]*(?:def[ \t]+)?{name}[ \t]*[(=]", code, re.MULTILINE)
+    return not own or bool(re.search(rf"(?:\.[ \t]*|\bimport\b[^\n]*\b){name}\b", code))
 
 
 def suspicious(code: str) -> list[str]:

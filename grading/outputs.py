@@ -16,6 +16,8 @@ from grading.names import slug
 from grading.similar import compare
 from grading.submissions import moodle_folder
 
+_NOTE = 2000  # characters; a cell of a spreadsheet takes 32 767
+
 
 def write(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
@@ -39,6 +41,8 @@ def rows(marked: list[Graded]) -> Iterable[list[str]]:
         pending = [f"not graded yet: {', '.join(one.pending)}"] if one.pending else []
         points = [number(mark.score) for mark in one.marks]
         note = "; ".join(one.remarks + one.flags + pending)
+        if len(note) > _NOTE:
+            note = f"{note[:_NOTE]}... (see the page of feedback)"
         known = [one.student, *[one.id] * with_ids]
         yield [*known, *points, number(one.total), number(one.possible), note]
 

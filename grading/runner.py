@@ -3,16 +3,19 @@
 Lines of JSON come from stdin and go to stdout. Nothing here knows what is right, and whatever a
 notebook does to this program, it can only change what its own answers are.
 
-First comes {"cells": [[number, code], ...]}: for each cell {"at": number} is sent when it begins,
-{"raised": [number, what]} if it ends with an exception, and {"ready": true} at last. Then come
-questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is
-{"id", "values"} or {"id", "fault", "hint", "slow"}.
+First comes {"cells": [[number, code], ...], "refusal": text}: for each cell {"at": number} is sent
+when it begins, {"refused": number} if it met an exception with that text, or {"raised": [number,
+what]} if it ends with another one, and {"ready": true} at last. Then come questions {"id", "ask":
+name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is {"id", "values"} or {"id",
+"fault", "hint", "slow"}.
 """
 
+import ast
 import contextlib
 import json
 import os
 import sys
+import traceback
 
 
 def _channel():
@@ -42,17 +45,51 @@ def _text(error):
     return f"{type(error).__name__}: {said}".rstrip(": ")
 
 
-def run_cells(shell, cells, send):
-    """Run the cells one after another; figures are closed, so that they fill no memory."""
+def _run(shell, source):
+    """Run code; returns the exception that ended it, if one did."""
+    try:
+        result = shell.run_cell(source, store_history=False)
+        return result.error_before_exec or result.error_in_exec
+    except BaseException as raised:  # which IPython did not catch
+        return raised
+
+
+def _rest(shell, source, error):
+    """The statements after the one that raised, each with those that share its lines."""
+    frames = traceback.walk_tb(error.__traceback__)
+    at = next((line for frame, line in frames if frame.f_globals is shell.user_ns), None)
+    if at is None:  # it never ran
+        return []
+    made = shell.transform_cell(source)
+    lines, spans = made.splitlines(keepends=True), []
+    for node in ast.parse(made).body:
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+        if spans and first <= spans[-1][1]:
+            spans[-1][1] = node.end_lineno
+        else:
+            spans.append([first, node.end_lineno])
+    return ["".join(lines[first - 1 : last]) for first, last in spans if first > at]
+
+
+def run_cells(shell, cells, send, refusal):
+    """Run the cells one after another; figures are closed, so that they fill no memory.
+
+    A statement that calls what is not there while grading costs itself alone, and so does, from
+    then on, one that lacks what it would have made.
+    """
+    forgiving = False
     for number, source in cells:
         send({"at": number})
-        try:
-            result = shell.run_cell(source, store_history=False)
-            error = result.error_before_exec or result.error_in_exec
-        except BaseException as raised:  # which IPython did not catch
-            error = raised
-        if error is not None:
-            send({"raised": [number, _text(error)]})
+        error = _run(shell, source)
+        errors = [error] if error is not None else []
+        forgiving = forgiving or any(refusal in _text(error) for error in errors)
+        if errors and forgiving:
+            ran = [_run(shell, chunk) for chunk in _rest(shell, source, errors[0])]
+            errors += [error for error in ran if error is not None]
+        if any(refusal in _text(error) for error in errors):
+            send({"refused": number})
+        elif errors:
+            send({"raised": [number, _text(errors[0])]})
         if "matplotlib.pyplot" in sys.modules:
             with contextlib.suppress(BaseException):
                 sys.modules["matplotlib.pyplot"].close("all")
@@ -92,7 +129,8 @@ def main():
     import posenc.check.ways  # noqa: F401  # it takes its time, which is nobody's cell's
 
     shell = _shell()
-    run_cells(shell, json.loads(given.readline())["cells"], send)
+    told = json.loads(given.readline())
+    run_cells(shell, told["cells"], send, told["refusal"])
     send({"ready": True})
     for line in iter(given.readline, ""):
         request = json.loads(line)

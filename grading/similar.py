@@ -18,6 +18,7 @@ from grading.marks import Graded
 from posenc.check.calls import Wrong, call
 
 _LENGTH, _WINDOW = 30, 1  # characters that must agree; how many places for each fingerprint
+_INSIDE = 0.9  # a copy with more code around it
 LEAST = 0.7  # the share from which on a pair is worth a look
 SHORTEST = 300  # characters of own code; below that everything is alike
 LONGEST = 100_000
@@ -70,5 +71,6 @@ def _fingerprint(code: str) -> frozenset[int]:
 
 
 def _share(one: frozenset[int], other: frozenset[int]) -> float:
-    """The smaller of the two shares: both must be mostly the same."""
-    return len(one & other) / max(len(one), len(other), 1)
+    """How much of the longer one they have in common; of the shorter one if that is nearly all."""
+    common, (short, long) = len(one & other), sorted((len(one), len(other)))
+    return common / max(short if common > _INSIDE * short else long, 1)

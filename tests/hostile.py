@@ -371,6 +371,26 @@ ATTACKS: dict[str, Attack] = {
         "print(np.allclose(sinusoidal(p, 8, 1e4), posenc.sinusoidal_encoding(p, 8)))",
         note="sinusoidal_encoding",
     ),
+    # Honest, though it calls what is not there while grading
+    "compares_first": Attack(
+        (POSENC, *(
+            "theirs = posenc.sinusoidal_encoding(torch.arange(4), 8)\nprint(theirs.shape)\n" + code
+            for code in HONEST.values()
+        )),
+        points=FULL,
+        note="passed over",
+    ),
+    "one_cell": Attack(
+        ("import posenc\nprint(posenc.sinusoidal_encoding(torch.arange(3), 4))\n"
+         + "\n".join(HONEST.values()),),
+        points=FULL,
+        note="passed over",
+    ),
+    "tells_inputs": instead_of(
+        "sinusoidal",
+        "def sinusoidal(*given):\n    raise ValueError([g.tolist() if isinstance(g, torch.Tensor)"
+        " else g for g in given])",
+    ),
     # What is on record for the visible cases
     "visible_cases": cheats(
         "for case in getattr(check, name).cases:\n"
@@ -659,4 +679,25 @@ ATTACKS: dict[str, Attack] = {
         raw=json.dumps({"cells": [{"cell_type": "code", "source": "1"}] * 3000}).encode(),
         note="answers no question",
     ),
+}  # fmt: skip
+
+# The ways to full marks that were found in the first edition, and what else was open there: each
+# has cases above that try it, and they get what their honest part deserves.
+FOUND: dict[str, tuple[str, ...]] = {
+    "1. the check's own reference is called, or its source read": ("reference", "source"),
+    "2. a tensor, number or array that lies to the comparison": (
+        "liar", "liar_scalar", "liar_in_lists", "liar_array",
+    ),
+    "3. frames of an exception, up to what is right": ("frames", "exception_frames"),
+    "4. the check's file overwritten in the working folder": ("fresh_check",),
+    "5. a module planted in sys.modules": ("planted_module",),
+    "6. an input transformer that rewrites the last cell": ("input_transformer",),
+    "7. a pickle sent to a socket of the grader, or returned": ("sockets", "pickle_returned"),
+    "the archive rewritten before the second attempt": ("archive",),
+    "hidden tests read in the sandbox, and sent out through the feedback": (
+        "tells_tests", "tells_inputs",
+    ),
+    "files in memory, beyond the limit": ("memory_files",),
+    "text that takes quadratic time to search": ("quadratic", "quadratic_words"),
+    "a last cell that fills the memory or prints 20 MB": ("holds_memory", "prints_much"),
 }  # fmt: skip

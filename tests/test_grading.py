@@ -24,7 +24,7 @@ from _ext import student
 from grading.names import slug
 from grading.submissions import gather
 from tests.answers import chapter_2
-from tests.hostile import ATTACKS, FULL, NOTHING, QUESTIONS
+from tests.hostile import ATTACKS, FOUND, FULL, NOTHING, QUESTIONS
 
 ROOT = Path(__file__).parent.parent
 PYTHON = ROOT / ".venv-grading" / "bin" / "python"
@@ -286,7 +286,7 @@ class Class:
         self.grades = table(self.out / "grades.csv")
 
     def grade(self):
-        options = ("--name", NAME, "--seconds", 300, "--cell-seconds", 45)
+        options = ("--name", NAME, "--seconds", 200, "--cell-seconds", 20)  # of the processor
         return grade(self.folder, self.out, *options)
 
     def page(self, name):
@@ -310,6 +310,14 @@ def test_the_whole_class_is_graded(room):
     pages = {path.stem for path in room.out.glob("feedback/*.html")}
     assert pages == {slug(name) for name in room.known}
     assert room.seconds / 2 < 720  # on two cores, whatever else they do
+
+
+@pytest.mark.parametrize("way", FOUND)
+def test_a_way_that_was_found_is_closed(room, way):
+    names = FOUND[way]
+    assert names
+    for name in names:
+        assert marks(room.grades[name]) == ATTACKS[name].points
 
 
 def test_every_mark_is_as_expected(room):
@@ -337,7 +345,7 @@ def test_feedback_says_what_was_right_and_what_was_not(room):
     text = room.text("partly")
     assert "2.1 The table 2 of 3 ✓ Test 1 of 2, other positions: right (2 of 2)" in text
     assert "✗ Test 2 of 2, other bases: wrong (0 of 1)" in text
-    assert re.search(r"NO base \d+ it gives \S+ at \[\d, \d\] ", text)
+    assert re.search(r"NO base n it gives another number ", text)
     assert "13 of 13 points" in room.text("solution")
     assert "not answered yet" in room.text("stub")
 
@@ -357,7 +365,8 @@ def test_feedback_names_exceptions_and_escapes_them(room):
     text = room.text("raising")
     assert "below “2.1 The table”" in text or "below “Exercises 2: sinusoidal encodings”" in text
     assert "ValueError: <b>loud</b>" in text
-    assert "NameError" in text
+    assert "it raised NameError" in text
+    assert not re.search(r"\[|\d", room.text("tells_inputs").partition("NO ")[2].partition("✓")[0])
     assert "<b>loud" not in room.page("raising")
     assert "<i>" not in room.page("Zoë O'Neil & <i>")
 
@@ -445,7 +454,7 @@ def test_a_submission_has_a_time_limit(assignment, tmp_path):
     nbformat.write(solved(ATTACKS["blocks"].code[0]), folder / "late.ipynb")
     before, start = sandboxes(), time.monotonic()
     grade(folder, tmp_path / "out", "--seconds", 15)
-    assert time.monotonic() - start < 90  # it would never end
+    assert time.monotonic() - start < 150  # it would never end
     row = table(tmp_path / "out" / "grades.csv")["late"]
     assert marks(row) == NOTHING
     assert row["note"].startswith("it took longer than 15 seconds")

@@ -5,6 +5,7 @@ import base64
 import csv
 import io
 import json
+import re
 import time
 import zipfile
 
@@ -13,10 +14,12 @@ import pytest
 from bs4 import BeautifulSoup
 
 from _ext import student
-from grading import notebook, outputs, pages, rendered, similar, submissions, written
+from grading import feedback, notebook, outputs, pages, rendered, similar, submissions, written
 from grading.assign import handed_out
 from grading.assignment import Asked, Assignment
+from grading.grade import empty
 from grading.gradebook import Gradebook
+from grading.known import engine_texts, in_general
 from grading.marks import Graded, Mark, judge
 
 TESTS = ((2.0, "some"), (2.0, "others"))
@@ -227,8 +230,8 @@ def test_a_spreadsheet_runs_no_name(name):
 def test_no_text_of_a_student_commands_a_terminal(assignment):
     heading = "# x\x1b]0;pwned\x07\x1b[2J\u202e”; checked by hand, all fine; “"
     cells = [("markdown", heading), ("code", "!\x1b[2K x = 1")]
-    report = {"error": "", "left_out": {"1": "it ended Python"}, "raised": {"1": "E: \x1b[2J"}}
-    one = judge("ann", cells, report | {"verdicts": {}}, assignment)
+    report = empty("") | {"left_out": {"1": "it ended Python"}, "raised": {"1": "E: \x1b[2J"}}
+    one = judge("ann", cells, report, assignment)
     for text in (*one.remarks, *one.flags, *one.raised):
         assert text.isprintable()
     assert one.remarks[0].startswith("cell 2, below 'x")
@@ -286,6 +289,46 @@ def test_in_moodle_the_latest_notebook_counts_and_its_page_goes_back(tmp_path):
         assert "Bob Brown</h1>" in archive.read(page).decode().replace(": ", "")
 
 
+def test_no_word_or_number_of_an_answer_is_on_a_page():
+    secret = "67 95 10 517.0"
+    faults = [f"it raised ValueError: {secret}", f"it raised T{secret}: x", f"it gives {secret}",
+              f"its result has the shape [{secret}]", secret, f"the rule is not {secret}",
+              f"after training {secret}", f"{secret}, but the rule is: {secret}"]  # fmt: skip
+    for fault in faults:
+        assert not re.search(r"\d", in_general(fault)), fault
+    assert in_general(faults[0]) == "it raised ValueError"
+    for fault in ("not answered yet", "it changes what it is given"):
+        assert in_general(fault) == fault
+    assert "Is there a loop without an end?" in engine_texts()
+    found = verdict(passed=False, fault=faults[0])
+    found["parts"][0]["label"] = "base 517"
+    assert feedback.said(found, show_right=False) == ["NO   base n", "     it raised ValueError"]
+    assert secret in feedback.said(found, show_right=True)[1]
+
+
+def test_a_hundred_thousand_cells_without_time_are_one_remark(assignment):
+    cells = [("code", "\n")] * 100_000
+    left_out = {str(n): "came when no time was left" for n in range(12, 100_000)}
+    left_out["3"] = "it took too long"
+    raised = {str(n): "E" for n in range(500)}
+    one = judge("ann", cells, empty("") | {"left_out": left_out, "raised": raised}, assignment)
+    assert "cells 13 to 100000 were left out: came when no time was left" in one.remarks
+    assert len(one.remarks) == 3
+    assert len(one.raised) == 21
+    one.flags = ["x" * 10_000]
+    assert all(len(field) < 2100 for row in outputs.rows([one]) for field in row)
+
+
+def test_nobody_is_accused_of_words_in_a_comment_or_of_names_of_his_own(assignment):
+    code = "# this calls nothing of the system; types are open\ndef rotate(a, b):\n    return a"
+    assert judge("ann", [("code", code)], empty(""), assignment).flags == []
+    for taken in ("from posenc import rotate as r", "posenc.rotate(x)", "r = rotate"):
+        (flag,) = judge("ann", [("code", taken)], empty(""), assignment).flags
+        assert flag.endswith("asks for what it names: rotate")
+    closed = '"""\n# """; import ctypes'
+    assert judge("ann", [("code", closed)], empty(""), assignment).flags
+
+
 @pytest.mark.parametrize("name", student.masters(), ids=lambda path: path.stem)
 def test_no_solution_looks_odd(name):
     given = Assignment(name).given_lines
@@ -296,7 +339,7 @@ def test_no_solution_looks_odd(name):
 def proof(assignment, *cells):
     """What the instructor reads of a notebook with these cells behind the rest."""
     given = [(cell.cell_type, cell.source) for cell in handed_out(assignment).cells]
-    report = {"error": "", "left_out": {}, "raised": {}, "verdicts": {}}
+    report = empty("")
     return " ".join(judge("ann", [*given, *cells], report, assignment).flags)
 
 
@@ -430,12 +473,8 @@ def test_the_class_page_counts_students_and_misconceptions(assignment):
 
 def test_who_left_a_cell_as_it_was_has_no_misconception(assignment):
     def handed_in(source):
-        report = {
-            "error": "",
-            "left_out": {},
-            "raised": {},
-            "verdicts": {"mended_pairing": [verdict(passed=False, misconception="x")] * 2},
-        }
+        found = [verdict(passed=False, misconception="x")] * 2
+        report = empty("") | {"verdicts": {"mended_pairing": found}}
         return judge("ann", [("code", source)], report, assignment)
 
     given = assignment.given_cells["mended_pairing"]
@@ -507,6 +546,8 @@ def test_a_copy_with_other_names_is_found_and_another_way_is_not():
     assert pair[0] > 0.9
     assert pair[1:] == ("ann", "bob")
     assert alike.uncompared == []
+    padded = [with_code("ann", OWN), with_code("eve", renamed + OTHER)]
+    assert [pair[1:] for pair in similar.compare(padded, set()).pairs] == [("ann", "eve")]
 
 
 def test_what_everybody_was_given_makes_nobody_alike():

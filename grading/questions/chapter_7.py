@@ -9,12 +9,15 @@ from torch import Tensor
 
 from grading.questions.master import Case, Comparison, Draw, Judged, Misconception, Test
 from posenc.alibi import alibi_bias, alibi_slopes
-from posenc.check.encodings import card_parts, learning_parts
+from posenc.check.encodings import TABLES, card_parts, learning_parts
 from posenc.check.ways import WAYS
 from posenc.frequencies import inverse_frequencies
 from posenc.lab.methods import METHODS, Method
 from posenc.lab.training import Recipe, evaluate, train
 from posenc.relative import relative_positions
+
+# One list for two questions, so that one sandbox has both
+NOT_THERE = (*TABLES, "posenc.scaling.ntk_scaling", "posenc.scaling.dynamic_ntk_scaling")
 
 
 @functools.cache
@@ -321,6 +324,7 @@ ntk_base = Comparison(
         ),
     ],
     tests=[Test(2, "longer", _longer), Test(1, "shorter", _shorter)],
+    refuses=NOT_THERE,
 )
 
 
@@ -498,4 +502,5 @@ my_encoding = Judged(
         Test(3, "the card with other widths", _card_elsewhere),
         Test(4, "another training", _another_training),
     ],
+    refuses=NOT_THERE,
 )

@@ -180,13 +180,14 @@ class Judged:
     Args:
         name: the name of the answer in the notebook.
         tests: the hidden ones; `draw` makes the parts of a `posenc.check.Probe`.
-        seconds: time limit of each part.
+        refuses: functions of `posenc` that the answer may not call when it is graded.
     """
 
     misconceptions = ()
 
-    def __init__(self, name: str, tests: Sequence[Test], *, seconds: float = 60.0):
-        self.name, self.tests, self.seconds = name, tuple(tests), seconds
+    def __init__(self, name: str, tests: Sequence[Test], *, refuses: Sequence[str] = ()):
+        self.name, self.tests = name, tuple(tests)
+        self.settings = {"refuses": tuple(refuses)}
 
     def question(self) -> check.Probe:
         """The visible one; it knows no answer, so the package has it."""
@@ -195,7 +196,7 @@ class Judged:
     def hidden(self, seed: int) -> list[check.Probe]:
         """The hidden tests in order, with the settings that a seed gives."""
         return [
-            check.Probe(self.name, test.draw(Draw(seed, f"{self.name} {number}")))
+            check.Probe(self.name, test.draw(Draw(seed, f"{self.name} {number}")), **self.settings)
             for number, test in enumerate(self.tests)
         ]
 

@@ -228,4 +228,15 @@ def learning_parts(dim: int, seed: int) -> dict[str, Callable[[Numbers], None]]:
     return {"who bit whom": lambda numbers: _require_learning(numbers, dim, seed)}
 
 
-my_encoding = Probe("my_encoding", card_parts((32, 64), (48, 96)) | learning_parts(32, 0))
+TABLES = tuple(
+    f"posenc.{name}"
+    for name in (
+        "sinusoidal.sinusoidal_encoding",
+        "sinusoidal.tensor2tensor_encoding",
+        "sinusoidal.shift_matrix",
+        "rotary.rotate",
+    )
+)
+my_encoding = Probe(
+    "my_encoding", card_parts((32, 64), (48, 96)) | learning_parts(32, 0), refuses=TABLES
+)

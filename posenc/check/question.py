@@ -303,9 +303,12 @@ def _recorded(case: Case, digits: int) -> dict:
     }
 
 
-def asking(answer: object, seconds: float = 10.0) -> Callable[..., Values]:
+def asking(
+    answer: object, seconds: float = 10.0, refuses: Sequence[str] = ()
+) -> Callable[..., Values]:
     """The numbers that an answer gives for arguments, perhaps with a seed for random numbers."""
-    return lambda arguments, seed=None: ask(answer, arguments, seconds=seconds, seed=seed)
+    settings = {"seconds": seconds, "refuses": refuses}
+    return lambda arguments, seed=None: ask(answer, arguments, seed=seed, **settings)
 
 
 class Probe:
@@ -315,6 +318,7 @@ class Probe:
         name: the name of the answer in the notebook.
         parts: label -> function of `asking(answer)`; it raises `Wrong` or returns.
         seconds: time limit of each call of the answer.
+        refuses: functions of `posenc` that the answer may not call.
     """
 
     def __init__(
@@ -323,13 +327,14 @@ class Probe:
         parts: Mapping[str, Callable[[Callable[..., Values]], None]],
         *,
         seconds: float = 10.0,
+        refuses: Sequence[str] = (),
     ):
-        self.name, self.seconds = name, seconds
+        self.name, self.seconds, self.refuses = name, seconds, tuple(refuses)
         self.parts = dict(parts)
 
     def __call__(self, answer: object) -> Verdict:
         """Try an answer, which is anything and should be a function; never raises."""
-        return self.judge(asking(answer, self.seconds))
+        return self.judge(asking(answer, self.seconds, self.refuses))
 
     def judge(self, numbers: Callable[..., Values]) -> Verdict:
         """Measure what comes from wherever: numbers for arguments, or `Wrong`."""

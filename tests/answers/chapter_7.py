@@ -265,19 +265,29 @@ def smoothed_noise(positions, dim):
     return (1 - share) * knots[before % 61] + share * knots[(before + 1) % 61]
 
 
+def book_table(positions, dim, base=10_000.0):
+    """The table of chapter 2, typed in: calling it is refused."""
+    turn = positions.double()[:, None] / base ** (torch.arange(0, dim, 2).double() / dim)
+    return torch.stack((turn.sin(), turn.cos()), dim=-1).flatten(1)
+
+
+def the_packages_table(positions, dim):
+    return sinusoidal_encoding(1.02 * positions.double(), dim)
+
+
 def the_sinusoids(positions, dim):
     """Every disguise in one: shifted, stretched, raised, reordered, and one column lost."""
-    table = 3 * sinusoidal_encoding(positions + 1, dim, layout="half").flip(-1) + 0.1
+    table = 3 * book_table(positions + 1, dim).unflatten(1, (-1, 2)).mT.flatten(1).flip(-1) + 0.1
     table[:, 0] = 1
     return table
 
 
 def rounded_sinusoids(positions, dim):
-    return sinusoidal_encoding(positions, dim).numpy().round(1)
+    return book_table(positions, dim).numpy().round(1)
 
 
 def bent_sinusoids(positions, dim):
-    return torch.tanh(2 * sinusoidal_encoding(positions, dim))
+    return torch.tanh(2 * book_table(positions, dim))
 
 
 def noise_of_normal_numbers(positions, dim):
@@ -291,7 +301,7 @@ def drawn(positions, dim):
 
 
 def share_of_length(positions, dim):
-    return sinusoidal_encoding(64 * positions / len(positions), dim, base=100.0)
+    return book_table(64 * positions / len(positions), dim, base=100.0)
 
 
 def growing(positions, dim):
@@ -364,6 +374,7 @@ ANSWERS = {
         ],
         [
             (the_sinusoids, "Another scale or order"),
+            (the_packages_table, "write it yourself"),
             (rounded_sinusoids, "for a little rounding"),
             (bent_sinusoids, "applied to a known encoding"),
             (noise_of_normal_numbers, "bounded by force"),
