@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from posenc.lab import METHODS, TASKS, difference, differences, order, study
+from posenc.lab import METHODS, TASKS, difference, differences, farther, gain, order, study
 from posenc.lab.paired import student
 from posenc.lab.records import Record, pack, unpack
 from posenc.lab.study import CHOICES, COMPARED, EXPERIMENTS, RATES, chosen, missing, trials
@@ -271,6 +271,64 @@ def test_a_difference_is_found_signed_and_corrected():
     wide = difference(good, bad, 32, pairs=28)
     ratio = (wide.high - wide.low) / (one.high - one.low)
     assert ratio == pytest.approx(student(1 - 0.025 / 28, 4) / student(0.975, 4), rel=1e-6)
+
+
+def test_what_seeds_and_sequences_share_cancels():
+    rng = np.random.default_rng(6)
+    seeds, sequences = rng.standard_normal((5, 1)), 3 * rng.standard_normal(200)
+    both = 20 + seeds + sequences  # far more than what sets the two apart
+    noise = 0.01 * rng.standard_normal((2, 5, 200))
+    one, other = (
+        sampled(name, (both + shift + some).tolist())
+        for name, shift, some in zip(("rope", "t5"), (0.05, 0.0), noise, strict=True)
+    )
+    found = difference(one, other[::-1], 32)
+    assert found.mean == pytest.approx(0.05, abs=0.002)
+    assert 0 < found.high - found.low < 0.01
+    apart = difference(sampled("rope", (both + 0.05).tolist()), sampled("t5", both.tolist()), 32)
+    assert apart.high - apart.low == pytest.approx(0, abs=1e-3)  # nothing but rounding
+
+
+@pytest.mark.parametrize("seeds", [3, 8])
+def test_the_error_is_that_of_seeds_and_of_sequences_together(seeds):
+    rng = np.random.default_rng(7)
+    by_seed, by_sequence = rng.standard_normal((seeds, 1)), rng.standard_normal(400)
+    flat = sampled("t5", np.full((seeds, 400), 20.0).tolist())
+    for means in (by_seed, by_sequence):
+        some = np.broadcast_to(means, (seeds, 400))
+        found = difference(sampled("rope", (20 + some).tolist()), flat, 32)
+        error = means.std() / math.sqrt(means.size) * math.sqrt(seeds / (seeds - 1))
+        reach = student(0.975, seeds - 1) * error
+        assert (found.high - found.low) / 2 == pytest.approx(reach, rel=0.05)
+
+
+def test_a_gain_is_what_more_context_takes_from_the_same_losses():
+    rng = np.random.default_rng(8)
+    short = np.array(drawn(rng, 0.5))
+    records = sampled("rope", short.tolist(), task="text")
+    longer = sampled("rope", (short - 0.25 + 0.01 * rng.standard_normal(200)).tolist())
+    for record, other in zip(records, longer, strict=True):
+        record.results[64] = other.results[32]
+    found = gain(records, 32, 64)
+    assert found.verdict == "better"
+    assert found.mean == pytest.approx(0.25, abs=0.005)
+    assert gain(records, 64, 32).mean == pytest.approx(-found.mean)
+    with pytest.raises(ValueError, match="records must be of a text, got copy"):
+        gain(sampled("rope", short.tolist()), 32, 32)
+
+
+def test_who_reads_beyond_the_last_tokens_is_ahead_of_a_reader_of_them():
+    task = TASKS["passkey"]
+    seen = np.array(task.within(32, 20, sequences=200))
+    assert 0 < seen.mean() < 1
+    for share, verdict in ((1.0, "better"), (0.0, "worse")):
+        found = farther(sampled("rope", np.full((5, 200), share).tolist(), task="passkey"), 32, 20)
+        assert found.verdict == verdict
+        assert found.mean == pytest.approx(share - seen.mean())
+    assert farther(sampled("rope", [seen.tolist()] * 5, task="passkey"), 32, 20).verdict == "tie"
+    for name in ("text", "who"):
+        with pytest.raises(ValueError, match="task must say what it needs"):
+            farther(sampled("rope", np.ones((5, 9)).tolist(), task=name), 32, 20)
 
 
 def test_all_pairs_are_corrected_for_their_number_and_the_unable_left_out():

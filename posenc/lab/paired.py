@@ -2,6 +2,8 @@
 
 Two methods are tested on the same sequences, and the k-th seeds of both share batches and initial
 weights. So differences are taken sequence by sequence and seed by seed, and both are resampled.
+In the same way a method is compared with itself at another length (`gain`), and with a reader who
+sees only the last tokens (`farther`).
 """
 
 import functools
@@ -13,20 +15,20 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from posenc.lab.records import Record
-from posenc.lab.tasks import TASKS
+from posenc.lab.tasks import TASKS, Symbols, Task
 
 RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better the first of two methods is.
+    """How much better the first of two is.
 
     Args:
         mean: of the differences: positive where the first is better, in nats or in shares.
         low: of the interval.
         high: of the interval.
-        seeds: how many pairs of seeds there are.
+        seeds: how many differences there are of each sequence, one a seed.
     """
 
     mean: float
@@ -69,28 +71,60 @@ def difference(
         ValueError: if tasks or seeds differ, there is one seed alone, a score is missing, or
             pairs or level is out of range.
     """
-    if pairs < 1:
-        raise ValueError(f"pairs must be positive, got {pairs}")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level}")
-    tasks = {record.run.task for record in (*first, *second)}
-    if len(tasks) != 1:
-        raise ValueError(f"records must be of one task, got {sorted(tasks)}")
+    measure = _task([*first, *second]).measure
     one, other = (_by_seed(records, length) for records in (first, second))
     if one.keys() != other.keys():
         raise ValueError(f"records must have the same seeds, got {sorted(one)} and {sorted(other)}")
-    seeds = len(one)
-    if seeds < 2:
-        raise ValueError(f"records must have two seeds or more, got {seeds}")
-    sign = -1 if TASKS[tasks.pop()].measure == "tail_loss" else 1
-    better = sign * np.array([one[seed] - other[seed] for seed in sorted(one)])  # [seeds, n]
-    better = better[:, ~np.isnan(better).any(0)]
-    by_seed, by_sequence = _resamples(better.shape)
-    means = ((by_seed @ better) * by_sequence).sum(-1)
-    error = means.std() * math.sqrt(seeds / (seeds - 1))
-    reach = student(1 - (1 - level) / (2 * pairs), seeds - 1) * error
-    mean = better.mean()
-    return Difference(float(mean), float(mean - reach), float(mean + reach), seeds)
+    sign = -1 if measure == "tail_loss" else 1
+    better = sign * np.array([one[seed] - other[seed] for seed in sorted(one)])
+    return _interval(better, pairs, level)
+
+
+def gain(
+    records: Sequence[Record], short: int, long: int, *, pairs: int = 1, level: float = 0.95
+) -> Difference:
+    """How much better a method is for more context: the same characters, scored at two lengths.
+
+    Its own loss at the shorter length is that of a reader who sees only so many of the last
+    characters. The interval is that of `difference`.
+
+    Args:
+        records: of a method on text, one a seed, with every sequence's score.
+        short, long: tokens of a test sequence.
+        pairs, level: as in `difference`.
+
+    Raises:
+        ValueError: as in `difference`, or if the targets are others at another length.
+    """
+    if _task(records).measure != "tail_loss":
+        raise ValueError(f"records must be of a text, got {records[0].run.task}")
+    before, after = (_by_seed(records, length) for length in (short, long))
+    return _interval(np.array([before[seed] - after[seed] for seed in before]), pairs, level)
+
+
+def farther(
+    records: Sequence[Record], length: int, tokens: int, *, pairs: int = 1, level: float = 0.95
+) -> Difference:
+    """How far a method is ahead of one who sees only the last tokens, on the same sequences.
+
+    "better" says that it reads farther back than that. The interval is that of `difference`.
+
+    Args:
+        records: of a method on a task that says what it needs, one a seed.
+        length: tokens of a test sequence.
+        tokens: how many of the last ones the other sees, as in `Symbols.within`.
+        pairs, level: as in `difference`.
+
+    Raises:
+        ValueError: as in `difference`, or if the task does not say what an answer needs.
+    """
+    task = _task(records)
+    if not isinstance(task, Symbols):
+        raise ValueError(f"task must say what it needs, got {records[0].run.task}")
+    found = _by_seed(records, length)
+    sequences = len(next(iter(found.values())))
+    seen = np.array(task.within(length, tokens, sequences=sequences))
+    return _interval(np.array([each - seen for each in found.values()]), pairs, level)
 
 
 def differences(
@@ -168,6 +202,31 @@ def _resamples(shape: tuple[int, int]) -> list[np.ndarray]:
     """How much each seed, and each sequence, weighs in each resample; the same for all pairs."""
     rng = np.random.default_rng(0)
     return [rng.multinomial(many, np.full(many, 1 / many), RESAMPLES) / many for many in shape]
+
+
+def _interval(better: np.ndarray, pairs: int, level: float) -> Difference:
+    """The mean of differences [seeds, sequences], and its interval; nan: nothing was asked."""
+    if pairs < 1:
+        raise ValueError(f"pairs must be positive, got {pairs}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level}")
+    seeds = len(better)
+    if seeds < 2:
+        raise ValueError(f"records must have two seeds or more, got {seeds}")
+    better = better[:, ~np.isnan(better).any(0)]
+    by_seed, by_sequence = _resamples(better.shape)
+    means = (by_seed * (by_sequence @ better.T)).sum(-1)
+    error = means.std() * math.sqrt(seeds / (seeds - 1))
+    reach = student(1 - (1 - level) / (2 * pairs), seeds - 1) * error
+    mean = better.mean()
+    return Difference(float(mean), float(mean - reach), float(mean + reach), seeds)
+
+
+def _task(records: Sequence[Record]) -> Task:
+    tasks = {record.run.task for record in records}
+    if len(tasks) != 1:
+        raise ValueError(f"records must be of one task, got {sorted(tasks)}")
+    return TASKS[tasks.pop()]
 
 
 def _by_seed(records: Sequence[Record], length: int) -> dict[tuple, np.ndarray]:

@@ -21,6 +21,7 @@ IGNORED = -100  # a target that does not count, as in torch.nn.functional.cross_
 PARTS = ("train", "validation", "test")
 TAIL = 16  # the last positions of a sequence, which have the most context
 LONGEST = 4096  # of a test on text
+SEEDS = {"test": 10_000, "validation": 10_001}  # no seed of a training run may be as large
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,10 @@ class Task(ABC):
         self, generator: Generator, batch: int, length: int, *, part: str = "train"
     ) -> Batch:
         """Draw a batch of sequences of this length, from one of PARTS."""
+
+    def held_out(self, length: int, sequences: int, *, part: str = "test") -> Batch:
+        """The very sequences that all models are scored on."""
+        return self.sample(Generator().manual_seed(SEEDS[part]), sequences, length, part=part)
 
     @property
     @abstractmethod
@@ -188,17 +193,30 @@ class Symbols(Task):
     def lines(self, generator: Generator, batch: int, length: int) -> Batch:
         """Draw the lines; the length is long enough."""
 
-    def within(self, length: int, tokens: int, sequences: int = 1024) -> float:
-        """The score of a perfect reader who sees only the last so many tokens.
+    def within(self, length: int, tokens: int, *, sequences: int = 1024) -> list[float]:
+        """Score one who sees only the last so many tokens, on the sequences of the test.
 
-        It answers rightly where that is enough to read the answer off, and guesses elsewhere.
+        It is right where they hold all that the answer needs, and as good as chance elsewhere.
+        (A clever guess adds less than 1 / (length - tokens) to that in *passkey*: the first symbol
+        in view may stand right behind a mark that is out of view.)
+
+        Args:
+            length: of the sequences.
+            tokens: how many of the last ones are seen, the one at the place itself included.
+            sequences: how many there are in the test.
+
+        Returns:
+            The expected share of right answers in each sequence.
+
+        Raises:
+            ValueError: if the task does not say what an answer needs.
         """
-        batch = self.sample(Generator().manual_seed(0), sequences, length, part="test")
+        batch = self.held_out(length, sequences)
         if batch.needs is None:
             raise ValueError(f"task must say what it needs, got {type(self).__name__}")
         asked = batch.targets != IGNORED
-        enough = (batch.needs[asked] <= tokens).double()
-        return (enough + (1 - enough) * self.chance).mean().item()
+        right = torch.where(batch.needs <= tokens, 1.0, self.chance).double()
+        return (right.where(asked, 0.0).sum(-1) / asked.sum(-1)).tolist()
 
     def _draw(self, generator: Generator, batch: int, length: int) -> Tensor:
         return torch.randint(self.symbols, (batch, length), generator=generator)

@@ -15,12 +15,11 @@ from posenc._validate import require_choice
 from posenc.lab.config import Config
 from posenc.lab.methods import METHODS, Method
 from posenc.lab.model import Transformer
-from posenc.lab.tasks import IGNORED, TAIL, TASKS, Task
+from posenc.lab.tasks import IGNORED, SEEDS, TAIL, TASKS, Task
 
 BLOCK = 8  # positions whose losses are averaged in a result
 TEST_SEQUENCES = 128
 _TEST_TOKENS = 4096  # handled at a time: what one batch needs stays in the cache
-_SEEDS = {"test": 10_000, "validation": 10_001}  # no seed of a training run may be as large
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ def evaluate(
         ['accuracy', 'by_block', 'each', 'loss', 'tail_loss']
     """
     task = named("task", task, TASKS)
-    require_choice("part", part, tuple(_SEEDS))
+    require_choice("part", part, tuple(SEEDS))
     if sequences < 1:
         raise ValueError(f"sequences must be positive, got {sequences}")
     results = {}
@@ -190,8 +189,7 @@ def _test(
     model: Transformer, task: Task, length: int, sequences: int, part: str
 ) -> dict[str, object]:
     device = next(model.parameters()).device
-    data = torch.Generator().manual_seed(_SEEDS[part])
-    batch = task.sample(data, sequences, length, part=part)
+    batch = task.held_out(length, sequences, part=part)
     losses, hits = [], []
     rows = max(1, _TEST_TOKENS // length)
     for inputs, targets in zip(batch.inputs.split(rows), batch.targets.split(rows), strict=True):
@@ -238,7 +236,7 @@ def _precision(device: str) -> contextlib.AbstractContextManager:
 
 def require_seed(name: str, seed: int) -> None:
     """Raise a ValueError if a seed is not one for training."""
-    last = min(_SEEDS.values()) - 1
+    last = min(SEEDS.values()) - 1
     if not 0 <= seed <= last:
         raise ValueError(f"{name} must be from 0 to {last}, got {seed}")
 
