@@ -325,7 +325,8 @@ def test_who_reads_beyond_the_last_tokens_is_ahead_of_a_reader_of_them():
         found = farther(sampled("rope", np.full((5, 200), share).tolist(), task="passkey"), 32, 20)
         assert found.verdict == verdict
         assert found.mean == pytest.approx(share - seen.mean())
-    assert farther(sampled("rope", [seen.tolist()] * 5, task="passkey"), 32, 20).verdict == "tie"
+    as_far = farther(sampled("rope", [seen.tolist()] * 5, task="passkey"), 32, 20)
+    assert as_far.mean == pytest.approx(0, abs=6e-4)  # scores are kept to a thousandth
     for name in ("text", "who"):
         with pytest.raises(ValueError, match="task must say what it needs"):
             farther(sampled("rope", np.ones((5, 9)).tolist(), task=name), 32, 20)
