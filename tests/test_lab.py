@@ -681,7 +681,7 @@ def test_the_reader_of_the_last_tokens_is_scored_on_the_sequences_of_the_test(
 ):
     task = TASKS[name]
 
-    class Reader(torch.nn.Module):
+    class Reader(Transformer):
         """Looks for the same token in what it may see, and says what followed the last one."""
 
         def forward(self, lines):
@@ -695,8 +695,8 @@ def test_the_reader_of_the_last_tokens_is_scored_on_the_sequences_of_the_test(
                     scores[at, answer] = 1.0
             return logits
 
-    reader = Reader()
-    reader.weight = torch.nn.Parameter(torch.zeros(1))
+    sizes = Config(task.vocabulary, True, length, dim=4, num_heads=2, num_layers=1)
+    reader = Reader(sizes, Method, seed=0)
     monkeypatch.setattr(type(task), "chance", 0.0)
     result = evaluate(reader, task, [length], sequences=300)[length]
     assert task.within(length, tokens, sequences=300) == pytest.approx(result["each"])
