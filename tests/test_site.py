@@ -271,15 +271,52 @@ def image_problems(page: Page) -> list[str]:
     )
 
 
+# Texts that look alike have one contrast: marks the first two of each look, and whatever floats
+# above the page, for what is below it may differ.
+MARK_LOOKS = """() => {
+  const seen = new Map(), looks = new Map();
+  const look = (e) => {
+    if (!e) return "";
+    if (!looks.has(e)) {
+      const s = getComputedStyle(e), floats = !["static", "relative"].includes(s.position);
+      const own = [s.backgroundColor, s.backgroundImage, s.opacity, s.filter, s.clipPath].join();
+      const above = look(e.parentElement);
+      looks.set(e, floats ? "floats" : above === "floats" || above.endsWith("|" + own) ? above
+        : above + "|" + own);
+    }
+    return looks.get(e);
+  };
+  for (const e of document.querySelectorAll("body *")) {
+    delete e.dataset.look;
+    const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!text && !e.matches("input, select, textarea")) continue;
+    const s = getComputedStyle(e), below = look(e);
+    const key = [s.color, s.fontSize, s.fontWeight, s.textShadow, below, e.closest("a") !== null];
+    const count = seen.get(key.join()) ?? 0;
+    if (!e.checkVisibility()) continue;
+    seen.set(key.join(), count + 1);
+    if (count < 2 || below === "floats") e.dataset.look = "";
+  }
+}"""
+CONTRAST = ["color-contrast", "link-in-text-block"]
+
+
 def accessibility_problems(page: Page) -> list[str]:
     """What axe-core finds with its default rules."""
     # preload off: axe would ask for the style sheets once more. A drawing is one image with a name;
     # its thousand parts would cost a minute, and test_drawing.py knows their contrast.
-    options = {"resultTypes": ["violations"], "preload": False}
-    result = Axe().run(page, context={"exclude": [[".drawing svg"]]}, options=options)
+    options, drawings = {"resultTypes": ["violations"], "preload": False}, [[".drawing svg"]]
+    page.evaluate(MARK_LOOKS)
+    runs = (
+        ({}, {"rules": {rule: {"enabled": False} for rule in CONTRAST}}),
+        ({"include": [["[data-look]"]]}, {"runOnly": CONTRAST}),
+    )
     return [
         f"{violation['id']}: {' '.join(map(str, node['target']))}"
-        for violation in result.response["violations"]
+        for context, chosen in runs
+        for violation in Axe()
+        .run(page, context={**context, "exclude": drawings}, options=options | chosen)
+        .response["violations"]
         for node in violation["nodes"]
     ]
 
