@@ -86,3 +86,7 @@ def test_the_causal_softmax_is_that_of_the_papers_row():
 def test_bfloat16_still_tells_the_nearest_256_keys_apart():
     bias = alibi_bias(torch.tensor([0.5]), torch.arange(-255, 1), dtype=torch.bfloat16)
     assert len(bias.unique()) == 256
+
+
+def test_a_head_without_slope_has_no_bias():
+    same(alibi_bias(torch.tensor([0.0]), torch.arange(-3, 1)), torch.zeros(1, 4))

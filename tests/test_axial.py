@@ -126,6 +126,11 @@ W = inverse_frequencies(8)
 PLACES = grid(2, 2)
 REFUSED = [
     ("dim must be a multiple of 2 axes = 6, got 8", lambda: axial_frequencies(8, axes=3)),
+    (
+        "^positions must be finite, got nan",
+        lambda: axial_angles(torch.full((1, 2), torch.nan), W, torch.tensor([0, 0, 0, 0])),
+    ),
+    ("dim must be positive, got 0", lambda: axial_frequencies(0)),
     ("axes must be positive, got 0", lambda: axial_frequencies(8, axes=0)),
     ("base must be a finite number above 1, got 1", lambda: axial_frequencies(8, base=1)),
     (
@@ -139,6 +144,10 @@ REFUSED = [
     (
         r"axis must be within 0 ... 1, got \[0, 1, -1, 0\]",
         lambda: axial_angles(PLACES, W, torch.tensor([0, 1, -1, 0])),
+    ),
+    (
+        r"axis must be within 0 ... -1, got \[0, 0, 0, 0\]",
+        lambda: axial_angles(torch.tensor(3), W, torch.tensor([0, 0, 0, 0])),
     ),
     ("sections must be three", lambda: mrope_axes([4, 4], interleaved=False)),
     ("sections must be positive, got 0", lambda: mrope_axes([4, 0, 4], interleaved=False)),

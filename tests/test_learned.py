@@ -38,6 +38,11 @@ def test_rows_start_normal_with_the_given_deviation(std):
     assert weight.mean().item() == pytest.approx(0, abs=std / 50)
 
 
+def test_rows_start_small_by_default():
+    torch.manual_seed(0)
+    assert LearnedEncoding(400, 100).weight.std().item() == pytest.approx(0.02, rel=0.02)
+
+
 def test_zero_deviation_starts_at_zero():
     same(LearnedEncoding(3, 2, std=0.0).weight.detach(), torch.zeros(3, 2))
 
