@@ -87,7 +87,7 @@ def seen_turns(
         x=(0, pairs - 1),
         y=(LOW, HIGH),
         xticks={0: "0", pairs // 2: str(pairs // 2), pairs - 1: str(pairs - 1)},
-        yticks={-3: "1/1000", -2: "1/100", -1: "1/10", 0: "1", 1: "10", 2: "100", 3: "1000"},
+        yticks={k: f"1/{10**-k:,}" if k < 0 else f"{10**k:,}" for k in range(LOW, HIGH + 1)},
         xlabel="pair, fast to slow",
         ylabel="turns within the text",
         height="19em",
