@@ -61,6 +61,13 @@ def test_the_source_distribution_holds_its_tests_and_texts(sdist):
     assert all((sdist / name).read_bytes() == (ROOT / name).read_bytes() for name in TEXTS)
 
 
+def test_the_mutants_are_measured_by_the_cores_own_tests():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
+    modules = {f"tests/test_{path.stem}.py" for path in (ROOT / "posenc").glob("*.py")}
+    own = {path for path in modules if (ROOT / path).exists()}
+    assert own <= set(settings["pytest_add_cli_args_test_selection"])
+
+
 def test_the_tests_of_the_source_distribution_run(sdist):
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     options = {"cwd": sdist, "capture_output": True, "text": True, "check": False}
