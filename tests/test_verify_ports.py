@@ -335,3 +335,23 @@ def test_a_function_is_no_bias():
 def test_a_file_name_is_turned_into_a_module(capsys):
     assert main(["identify", "ports.py:row0"]) == 2
     assert "write ports:row0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("axes", [4, 2])
+def test_modules_of_2023_give_whole_tables(axes):
+    class Rotary(torch.nn.Module):  # as in transformers 4.30 (four axes) and 4.36 (two)
+        def forward(self, x, seq_len=None):
+            found = tables(torch.arange(seq_len))
+            return tuple(t[None, None] if axes == 4 else t for t in found)
+
+    def apply(q, k, cos, sin, position_ids):
+        cos, sin = (t.squeeze(1).squeeze(0) if axes == 4 else t for t in (cos, sin))
+        assert cos.ndim == 2
+        cos, sin = cos[position_ids][:, None], sin[position_ids][:, None]
+        return turned(q, cos, sin), turned(k, cos, sin)
+
+    found = identify(Rotary(), apply=apply)
+    assert "seq_len=int" in found.facts["called as"]
+    assert (found.data["pairing"], found.data["base"]) == ("half", 10_000)
+    assert not found.warnings
+    assert compare(Rotary(), PLAIN, apply=apply).agrees

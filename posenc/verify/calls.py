@@ -188,7 +188,20 @@ def _ways(thing: Callable, apply: Callable | None):
             )
         if len(required) <= 1 + twice and not leads:
             yield _Way(lambda x, p: thing(*given(x)), layout, False, f"f({head})", apply)
+    if "seq_len" in names:  # transformers before 4.38: tables of so many rows
+        yield _Way(
+            lambda x, p: _looked_up(thing(x, seq_len=int(p.max()) + 1), p),
+            "b h n d",
+            True,
+            "f(x, seq_len=int)",
+            apply,
+        )
     yield _Way(lambda x, p: thing(p), "tables", True, "f([n])", apply)
+
+
+def _looked_up(tables: tuple[Tensor, Tensor], positions: Tensor) -> tuple[Tensor, ...]:
+    """The rows of the positions."""
+    return tuple(t.reshape(-1, t.shape[-1])[positions] for t in tables)
 
 
 def _parameters(thing: Callable) -> tuple[list[str], list[str]]:
@@ -428,6 +441,13 @@ def _applied(x: Tensor, cos: Tensor, sin: Tensor, apply: Callable | None, form: 
             result = apply(*(t.transpose(1, 2) for t in inputs), torch.complex(*map(_f32, tables)))
             result = result[0] if isinstance(result, tuple | list) else result
             return result.reshape(x.shape)
+        if any(name in POSITIONS for name in names):  # it looks up the rows itself
+            rows = torch.arange(len(tables[0]))[None]
+            try:
+                result = apply(*inputs, *(t[None, None] for t in tables), rows)
+            except Exception:
+                result = apply(*inputs, *tables, rows)
+            return (result[0] if isinstance(result, tuple | list) else result).reshape(x.shape)
         try:
             result = apply(*inputs, *(t[None] for t in tables))
         except Exception:
