@@ -1,6 +1,7 @@
 """Several axes: beside a loop, and beside transformers' models of images and video."""
 
 import importlib
+import math
 
 import pytest
 import spec
@@ -35,6 +36,14 @@ def test_angles_are_a_coordinate_times_a_frequency(axes, pairs, base, dealt, n):
     expected = spec.axial_angles(positions.tolist(), inv_freq.tolist(), axis.tolist())
     close(axial_angles(positions, inv_freq, axis), expected, atol=1e-12)
     assert axis.bincount().tolist() == [pairs] * axes
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_positions_have_any_shape_before_their_coordinates(shape):
+    inv_freq, axis = axial_frequencies(12, axes=3)
+    positions = torch.arange(3 * math.prod(shape)).reshape(*shape, 3) - 4
+    flat = axial_angles(positions.reshape(-1, 3), inv_freq, axis)
+    same(axial_angles(positions, inv_freq, axis), flat.reshape(*shape, 6))
 
 
 @pytest.mark.parametrize("dim", [8, 24])
