@@ -24,6 +24,7 @@ from posenc.check import Probe, Values
 from tests.answers.chapter_2 import in_degrees
 
 MASTERS = {path.stem: nbformat.read(path, as_version=4) for path in student.masters()}
+ENGINE = ("calls", "encodings", "plain", "question", "reading", "ways")
 EACH = pytest.mark.parametrize("name", MASTERS)
 
 
@@ -252,9 +253,9 @@ def wheel(tmp_path_factory):
 def test_the_wheel_has_the_engine_and_numbers(wheel):
     inside = {name.removeprefix("posenc/check/") for name in wheel if "posenc/check/" in name}
     numbers = {name for name in inside if name.startswith("questions/")}
-    engine = {f"{n}.py" for n in ("__init__", "calls", "encodings", "plain", "question", "ways")}
+    engine = {f"{name}.py" for name in ("__init__", *ENGINE)}
     assert inside - numbers == engine
-    assert {Path(name).stem for name in numbers} | {"my_encoding"} == set(check.names())
+    assert {Path(name).stem for name in numbers} | {"my_encoding", "reach"} == set(check.names())
     assert not [name for name in wheel if re.search("grading|chapter_[0-9]|answers", name)]
     for name in numbers:
         json.loads(wheel[f"posenc/check/{name}"])  # and nothing that runs
@@ -262,8 +263,7 @@ def test_the_wheel_has_the_engine_and_numbers(wheel):
 
 def callables():
     """Every function and class that is reachable from `posenc.check`, private ones included."""
-    modules = ["calls", "encodings", "plain", "question", "ways"]
-    waiting = [check, *(importlib.import_module(f"posenc.check.{name}") for name in modules)]
+    waiting = [check, *(importlib.import_module(f"posenc.check.{name}") for name in ENGINE)]
     waiting += [check.named(name) for name in check.names()]
     seen, found = {}, []
     while waiting:

@@ -10,6 +10,7 @@ from torch import Tensor
 from grading.questions.master import Case, Comparison, Draw, Judged, Misconception, Test
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.check.encodings import TABLES, card_parts, learning_parts
+from posenc.check.reading import parts as reading_parts
 from posenc.check.ways import WAYS
 from posenc.frequencies import inverse_frequencies
 from posenc.lab.methods import METHODS, Method
@@ -503,4 +504,21 @@ my_encoding = Judged(
         Test(4, "another training", _another_training),
     ],
     refuses=NOT_THERE,
+)
+
+
+def _other_readers(draw: Draw) -> dict[str, Callable[[object], None]]:
+    lengths = [*sorted(draw.sample(range(20, 300), 4)), draw.integer(320, 600)]
+    readers = {round(draw.uniform(low, high), 1): lengths for low, high in ((9, 19), (60, 280))}
+    return reading_parts(readers, 1 / draw.integer(5, 30))
+
+
+def _two_lengths(draw: Draw) -> dict[str, Callable[[object], None]]:
+    lengths = [draw.integer(30, 60), draw.integer(100, 900)]
+    return reading_parts({round(draw.uniform(31, 95), 1): lengths}, 1 / draw.integer(2, 4))
+
+
+reach = Judged(
+    "reach",
+    [Test(2, "other readers", _other_readers), Test(2, "two lengths, lucky guesses", _two_lengths)],
 )

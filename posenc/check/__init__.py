@@ -29,7 +29,8 @@ from posenc.check.plain import Values
 from posenc.check.question import Case, Probe, Question, Verdict
 
 QUESTIONS = Path(__file__).with_name("questions")
-_JUDGED = {"my_encoding": "encodings"}  # many answers are right: properties are measured
+# Many answers are right: properties are measured
+_JUDGED = {"my_encoding": "encodings", "reach": "reading"}
 
 __all__ = ["Case", "Probe", "Question", "Values", "Verdict", "Wrong", "named", "names"]
 

@@ -321,6 +321,40 @@ def unseeded(positions, dim):
     return saws(positions + int(torch.randint(100, ())), dim)
 
 
+def reach_at_the_longest(lengths, shares, chance):
+    read = (shares[-1] - chance) / (1 - chance)
+    return lengths[-1] * min(1.0, max(0.0, read))
+
+
+def reach_by_arrays(lengths, shares, chance):
+    read = (np.array(shares) - chance) / (1 - chance) * np.array(lengths)
+    return np.clip(read, 0, lengths).max()
+
+
+def reach_by_trial(lengths, shares, chance):
+    """The largest of many reaches that no length speaks against by much."""
+    longest, found = lengths[-1], shares[-1]
+    tried = [longest * n / 4000 for n in range(4001)]
+    return min(tried, key=lambda w: abs(w / longest + (1 - w / longest) * chance - found))
+
+
+def guesses_counted(lengths, shares, chance):
+    return lengths[-1] * shares[-1]
+
+
+def at_the_shortest(lengths, shares, chance):
+    return max(0.0, lengths[0] * (shares[0] - chance) / (1 - chance))
+
+
+def below_zero(lengths, shares, chance):
+    return lengths[-1] * (shares[-1] - chance) / (1 - chance)
+
+
+def beyond_the_longest(lengths, shares, chance):
+    right = reach_at_the_longest(lengths, shares, chance)
+    return 2 * right if right >= lengths[-1] else right
+
+
 ANSWERS = {
     "compared": Answers(
         [compared_numpy, compared_by_exceptions, compared_by_hand],
@@ -384,6 +418,15 @@ ANSWERS = {
             (short_period, "nearly the same vector"),
             (a_table_of_range, "however large"),
             (unseeded, "Chance needs"),
+        ],
+    ),
+    "reach": Answers(
+        [reach_at_the_longest, reach_by_arrays, reach_by_trial],
+        [
+            (at_the_shortest, "In short ones all are right"),
+            (guesses_counted, "Who guesses finds some"),
+            (below_zero, "also when it was unlucky"),
+            (beyond_the_longest, "nobody showed it a longer one"),
         ],
     ),
 }
