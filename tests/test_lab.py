@@ -668,6 +668,8 @@ def test_a_reader_of_the_last_tokens_scores_between_chance_and_one():
     assert scores == sorted(scores)
     assert (scores[0], scores[-1]) == (pytest.approx(1 / 16), 1)
     assert scores[2] == pytest.approx(0.5 + 0.5 / 16, abs=0.05)  # half of the keys are near
+    for name in ("first", "last"):
+        assert set(TASKS[name].within(64, 2)) == {1 / 16}  # no mark is seen
     recall = TASKS["recall"]
     assert set(recall.within(32, 32)) == {1}
     assert set(recall.within(128, 32)) == {0.25}  # keys recede with the length

@@ -205,6 +205,16 @@ def test_a_choice_at_the_edge_is_named_and_one_at_a_bound_is_not():
     assert edges("alibi", "at 2x", steep=0.5)[0] == "rate"
 
 
+def test_a_default_that_no_trial_went_beyond_is_at_the_edge():
+    def loss(run):  # the defaults are best, at one rate within the search
+        return (1 + len(run.knobs) + abs(math.log(run.rate / 0.008)),) * 2
+
+    for method, edges in {"rope": ["base"], "t5": [], "shaw": []}.items():
+        found = study.at_edge("text", method, "at 1x", finish(method, loss))
+        assert found == edges, method
+    assert study.at_edge("text", "rope", "defaults", finish("rope", loss)) == []
+
+
 # --- scores of sequences ---
 
 

@@ -7,10 +7,11 @@ the best rate while all else is left at its default. *Test*: the chosen settings
 new seeds and scored on test. `python -m posenc.lab study --results FOLDER` does what is missing.
 """
 
+import inspect
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from posenc.lab.methods import METHODS
 from posenc.lab.records import Record, Run
@@ -185,7 +186,10 @@ def at_edge(name: str, method: str, choice: str, records: Sequence[Record]) -> l
     runs = trials(EXPERIMENTS[name], method, records)
     rates = sorted({run.rate for run in runs if run.knobs == best.knobs})
     edges = ["rate"] if best.rate in (rates[0], rates[-1]) else []
-    settings = [run for run in runs if run.knobs and run.rate == _MIDDLE]
+    if choice == "defaults":
+        return edges
+    best = _spelled_out(best)
+    settings = [_spelled_out(run) for run in runs if run.rate == _MIDDLE]
     return edges + [
         knob for knob in best.knobs if _beyond(method, knob, best, settings) is not None
     ]
@@ -269,6 +273,13 @@ def _beyond(method: str, name: str, best: Run, runs: Sequence[Run]) -> float | N
     else:
         return None
     return value if low <= value <= high else None
+
+
+def _spelled_out(run: Run) -> Run:
+    """The same run with its defaults among its knobs."""
+    method = METHODS[run.method]
+    given = inspect.signature(method).parameters
+    return replace(run, knobs={name: given[name].default for name in method.knobs} | run.knobs)
 
 
 def _rates(experiment, method, knobs, scores, multiple=1) -> list[Run]:

@@ -193,10 +193,15 @@ class Symbols(Task):
     def lines(self, generator: Generator, batch: int, length: int) -> Batch:
         """Draw the lines; the length is long enough."""
 
+    @property
+    def blind(self) -> float:
+        """What a guess is worth to one who has not seen what the answer needs."""
+        return self.chance
+
     def within(self, length: int, tokens: int, *, sequences: int = 1024) -> list[float]:
         """Score one who sees only the last so many tokens, on the sequences of the test.
 
-        It is right where they hold all that the answer needs, and as good as chance elsewhere.
+        It is right where they hold all that the answer needs, and guesses blindly elsewhere.
         (A clever guess adds less than 1 / (length - tokens) to that in *passkey*: the first symbol
         in view may stand right behind a mark that is out of view.)
 
@@ -215,7 +220,7 @@ class Symbols(Task):
         if batch.needs is None:
             raise ValueError(f"task must say what it needs, got {type(self).__name__}")
         asked = batch.targets != IGNORED
-        right = torch.where(batch.needs <= tokens, 1.0, self.chance).double()
+        right = torch.where(batch.needs <= tokens, 1.0, self.blind).double()
         return (right.where(asked, 0.0).sum(-1) / asked.sum(-1)).tolist()
 
     def _draw(self, generator: Generator, batch: int, length: int) -> Tensor:
@@ -304,6 +309,11 @@ class First(Symbols):
     def chance(self) -> float:
         """A model that cannot tell the two marks apart is right half of the time."""
         return 0.5
+
+    @property
+    def blind(self) -> float:
+        """Chance sees both marks; who has not seen the right one knows nothing."""
+        return 1 / self.symbols
 
     def lines(self, generator, batch, length):
         """Two marks, each before a symbol, at random places; the last token asks."""
