@@ -1,12 +1,14 @@
 """Questions of chapter 5: rotary position embedding."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from grading.questions.master import Case, Comparison, Draw, Misconception, Test
+from grading.questions.master import Case, Comparison, Draw, Judged, Misconception, Test
+from posenc.check.frequencies import parts as speed_parts
 from posenc.frequencies import angles, inverse_frequencies
 from posenc.rotary import rotate
 from posenc.sinusoidal import sinusoidal_encoding
@@ -774,3 +776,15 @@ mended_precision = Comparison(
         Test(1, "a time", _a_time),
     ],
 )
+
+
+def _other_heads(low: int, high: int) -> Callable[[Draw], dict]:
+    return lambda draw: speed_parts(
+        *((dim, draw.integer(low, high)) for dim in draw.sample([32, 36, 40, 44, 48], 2))
+    )
+
+
+speeds = Judged(
+    "speeds", [Test(2, "other heads", _other_heads(500, 800)),
+               Test(2, "longer texts", _other_heads(900, 1200))],
+)  # fmt: skip

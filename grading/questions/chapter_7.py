@@ -10,6 +10,7 @@ from torch import Tensor
 from grading.questions.master import Case, Comparison, Draw, Judged, Misconception, Test
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.check.encodings import TABLES, card_parts, learning_parts
+from posenc.check.luck import parts as luck_parts
 from posenc.check.reading import parts as reading_parts
 from posenc.check.ways import WAYS
 from posenc.frequencies import inverse_frequencies
@@ -521,4 +522,16 @@ def _two_lengths(draw: Draw) -> dict[str, Callable[[object], None]]:
 reach = Judged(
     "reach",
     [Test(2, "other readers", _other_readers), Test(2, "two lengths, lucky guesses", _two_lengths)],
+)
+
+
+def _other_seeds(*counts: tuple[int, int]) -> Callable[[Draw], dict]:
+    return lambda draw: luck_parts(
+        draw.integer(1, 10**6), *(draw.integer(low, high) for low, high in counts)
+    )
+
+
+better = Judged(
+    "better",
+    [Test(2, "a few seeds", _other_seeds((5, 7))), Test(2, "more seeds", _other_seeds((12, 16)))],
 )

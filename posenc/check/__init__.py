@@ -30,7 +30,12 @@ from posenc.check.question import Case, Probe, Question, Verdict
 
 QUESTIONS = Path(__file__).with_name("questions")
 # Many answers are right: properties are measured
-_JUDGED = {"my_encoding": "encodings", "reach": "reading"}
+_JUDGED = {
+    "better": "luck",
+    "my_encoding": "encodings",
+    "reach": "reading",
+    "speeds": "frequencies",
+}
 
 __all__ = ["Case", "Probe", "Question", "Values", "Verdict", "Wrong", "named", "names"]
 

@@ -526,6 +526,39 @@ def waves_in_bfloat16(positions, dim, base):
     return cos.bfloat16(), sin.bfloat16()
 
 
+def one_turn_at_the_slowest(dim, length):
+    n = dim // 2
+    return [(2 * math.pi / length) ** (i / (n - 1)) for i in range(n)]
+
+
+def a_smaller_base(dim, length):
+    return inverse_frequencies(dim, base=100.0)
+
+
+def cubes(dim, length):
+    return 3 / length + ((np.arange(dim // 2) + 0.5) / (dim // 2)) ** 3
+
+
+def base_of_the_paper(dim, length):
+    return 10_000.0 ** (-torch.arange(0, dim, 2) / dim)
+
+
+def all_slow(dim, length):
+    return [(i + 0.5) * math.pi / length for i in range(dim // 2)]
+
+
+def evenly_up_to_one(dim, length):
+    return (np.arange(dim // 2) + 0.5) / (dim // 2)
+
+
+def evenly_up_to_half_a_turn(dim, length):
+    return (np.arange(dim // 2) + 0.5) / (dim // 2) * math.pi
+
+
+def one_a_channel(dim, length):
+    return np.repeat(one_turn_at_the_slowest(dim, length), 2)
+
+
 ANSWERS = {
     "rotated": Answers(
         [literally, numpy_complex, matrices, by_einsum, in_float32],
@@ -616,6 +649,16 @@ ANSWERS = {
             (float32_throughout, "usual lengths"),
             (sines_first, "cosines are asked first"),
             (waves_in_bfloat16, "The angles are right"),
+        ],
+    ),
+    "speeds": Answers(
+        [one_turn_at_the_slowest, a_smaller_base, cubes],
+        [
+            (base_of_the_paper, "says nearly the same everywhere"),
+            (all_slow, "Which pairs tell the two apart"),
+            (evenly_up_to_one, "What have their speeds in common"),
+            (evenly_up_to_half_a_turn, "Which pairs are too fast"),
+            (one_a_channel, "One speed a pair"),
         ],
     ),
 }

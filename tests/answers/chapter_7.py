@@ -355,6 +355,62 @@ def beyond_the_longest(lengths, shares, chance):
     return 2 * right if right >= lengths[-1] else right
 
 
+T_975 = dict(
+    zip(
+        range(4, 16),
+        (2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
+        strict=True,
+    )
+)
+
+
+def by_students_t(first, second):
+    gains = [b - a for a, b in zip(first, second, strict=True)]
+    n = len(gains)
+    mean = sum(gains) / n
+    error = math.sqrt(sum((g - mean) ** 2 for g in gains) / (n - 1) / n)
+    return 0 if abs(mean) <= T_975[n - 1] * error else 1 if mean > 0 else -1
+
+
+def by_arrays(first, second):
+    gains = np.subtract(second, first)
+    reach = T_975[len(gains) - 1] * gains.std(ddof=1) / np.sqrt(len(gains))
+    return int(gains.mean() > reach) - int(gains.mean() < -reach)
+
+
+def by_signs(first, second):
+    n, wins = len(first), sum(a < b for a, b in zip(first, second, strict=True))
+    losses = sum(a > b for a, b in zip(first, second, strict=True))
+    most = max(wins, losses)
+    luck = 2 * sum(math.comb(n, k) for k in range(most, n + 1)) / 2**n
+    return 0 if luck > 0.07 else 1 if wins > losses else -1
+
+
+def the_lower_mean(first, second):
+    return (sum(first) < sum(second)) - (sum(first) > sum(second))
+
+
+def all_agree(first, second):
+    pairs = list(zip(first, second, strict=True))
+    return int(all(a < b for a, b in pairs)) - int(all(a > b for a, b in pairs))
+
+
+def unpaired(first, second):
+    one, other = np.array(first), np.array(second)
+    error = math.sqrt((one.var(ddof=1) + other.var(ddof=1)) / len(one))
+    gain = other.mean() - one.mean()
+    return int(gain > 2.1 * error) - int(gain < -2.1 * error)
+
+
+def by_a_hundredth(first, second):
+    gain = (sum(second) - sum(first)) / len(first)
+    return int(gain > 0.01) - int(gain < -0.01)
+
+
+def higher_is_better(first, second):
+    return -by_students_t(first, second)
+
+
 ANSWERS = {
     "compared": Answers(
         [compared_numpy, compared_by_exceptions, compared_by_hand],
@@ -427,6 +483,16 @@ ANSWERS = {
             (guesses_counted, "Who guesses finds some"),
             (below_zero, "also when it was unlucky"),
             (beyond_the_longest, "nobody showed it a longer one"),
+        ],
+    ),
+    "better": Answers(
+        [by_students_t, by_arrays, by_signs],
+        [
+            (the_lower_mean, "Some difference there always is"),
+            (all_agree, "one of them may disagree"),
+            (unpaired, "Both share their seeds"),
+            (by_a_hundredth, "Which unit"),
+            (higher_is_better, "the better the lower"),
         ],
     ),
 }
