@@ -16,6 +16,7 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 
 from posenc.show import plot_attention, plot_curves, plot_matrix
+from posenc.show.colours import CYCLE, PALETTE, looks, method_colour
 from posenc.show.drawing import PHONE, draw_both, in_the_dark, to_html, to_svg
 
 SIGNED = torch.linspace(-1, 1, 20).view(4, 5)
@@ -70,6 +71,29 @@ class TestColours:
             dark = in_the_dark(np.array(mpl.colors.to_rgb(colour)))
             assert contrast(dark, self.PAPER) > 3, colour
 
+    def test_the_palette_is_read_on_both_papers_and_is_that_of_the_style(self):
+        rgb = mpl.colors.to_rgb
+        for name, (light, dark) in PALETTE.items():
+            assert contrast(rgb(light), rgb("#fefdfb")) > 4.5, name
+            assert contrast(rgb(dark), self.PAPER) > 4.5, name
+        cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
+        assert cycle == [PALETTE[name][0] for name in CYCLE]
+        assert mpl.rcParams["image.cmap"] == "posenc.weights"
+
+    def test_a_method_has_its_colour_and_the_second_of_a_colour_is_dashed(self):
+        known = ["none", "sinusoidal", "learned", "shaw", "transformer-xl", "t5", "rope", "alibi"]
+        assert len({name for name, _ in looks(known)}) == len(known)
+        assert not any(dashed for _, dashed in looks(known))
+        told = ["none", "RoPE, judged at 32", "wanted", "rotary", "a goal"]
+        assert looks(told) == [
+            ("slate", False), ("amber", False), ("blue", False), ("amber", True), ("teal", False),
+        ]  # fmt: skip
+        lines = plot_curves(
+            torch.arange(2), {name: torch.ones(2) for name in told}, xlabel="", ylabel=""
+        ).lines
+        assert [line.get_linestyle() for line in lines] == ["-", "-", "-", "--", "-"]
+        assert lines[3].get_color() == method_colour("RoPE") == "#b45309"
+
     def test_red_stays_red_and_blue_blue(self):
         red, blue = in_the_dark(np.array([[0.7, 0.1, 0.1], [0.1, 0.3, 0.8]]))
         assert red.argmax() == 0
@@ -82,23 +106,32 @@ class TestColours:
 
     def test_a_line_has_one_colour_for_each_page(self):
         svg = to_svg(curves())
-        assert re.search(r"stroke: light-dark\(#0072b2, #[0-9a-f]{6}\)", svg)
+        assert re.search(r"stroke: light-dark\(#2a6aa8, #6cb2f0\)", svg)
         assert "stroke: currentColor" in svg  # axes
         assert not re.search(r'"[^"]*(?:fill|stroke): #', svg)
 
 
 class TestPictures:
+    PAPERS = np.array([[0xFE, 0xFD, 0xFB], [0x15, 0x17, 0x1C]]) / 255
+
     def test_a_pixel_is_a_number_with_the_colour_of_its_map(self):
         ax = plot_matrix(SIGNED, xlabel="x", ylabel="y", signed=True, limit=1)
         found = heat_maps(ax.figure)
-        wanted = mpl.colormaps["RdBu_r"]((SIGNED.numpy() + 1) / 2, bytes=True)
+        wanted = mpl.colormaps["posenc.signed"]((SIGNED.numpy() + 1) / 2, bytes=True)
         assert np.abs(found["day",].astype(int) - wanted).max() <= 1
         dark = 255 * in_the_dark(found["day",][..., :3] / 255)
         assert np.abs(found["night",][..., :3] - dark).max() <= 0.5
         assert found["night",][0, 0].sum() > found["night",][1, 4].sum()  # the middle is dark
 
-    def test_a_sequential_map_is_the_same_on_both_pages(self):
-        assert set(heat_maps(plot_attention(torch.rand(4, 5)).figure)) == {()}
+    def test_weights_begin_at_the_paper_and_lead_away_from_it_on_both_pages(self):
+        ramp = mpl.colormaps["posenc.weights"](np.linspace(0, 1, 64))[:, :3]
+        for colours, paper in ((ramp, self.PAPERS[0]), (in_the_dark(ramp), self.PAPERS[1])):
+            away = [contrast(colour, paper) for colour in colours]
+            assert away[0] < 1.2
+            assert (np.diff(away) > 0).all()
+            assert away[-1] > 6
+        found = heat_maps(plot_attention(torch.rand(4, 5)).figure)
+        assert set(found) == {("day",), ("night",)}
 
 
 class TestBoth:
@@ -139,7 +172,7 @@ class TestBoth:
         points = group.select("use")
         assert len(points) == 50
         assert not any(point.has_attr("style") for point in points)
-        assert "fill: light-dark(#d55e00" in group["style"]
+        assert "fill: light-dark(#b45309" in group["style"]
 
     def test_no_name_is_that_of_another_drawing(self):
         x = torch.arange(5.0)

@@ -9,6 +9,8 @@ from matplotlib.colors import ListedColormap
 from posenc.card import ReportCard
 
 _NOISE = 1e-6  # what is smaller comes from rounding, and is written as 0
+_WORD = {"ha": "center", "va": "bottom", "fontsize": 9, "fontweight": "bold"}
+_NUMBER = {"ha": "center", "va": "top", "fontsize": 9}  # each its own, centred in any font
 
 
 def plot_report_cards(cards: Mapping[str, ReportCard], *, ax: Axes | None = None) -> Axes:
@@ -24,14 +26,16 @@ def plot_report_cards(cards: Mapping[str, ReportCard], *, ax: Axes | None = None
     if ax is None:
         ax = plt.subplots(figsize=(4.8, 1.1 + 0.45 * len(cards)))[1]
     rows = [[grade.passed for grade in card.grades] for card in cards.values()]
-    ax.imshow(rows, cmap=ListedColormap(["#D55E00", "#9ad0ec"]), vmin=0, vmax=1)
+    ax.imshow(rows, cmap=ListedColormap(["#f6dcc4", "#cfe6e2"]), vmin=0, vmax=1)
     for y, card in enumerate(cards.values()):
         for x, grade in enumerate(card.grades):
             value = 0 if abs(grade.value) < _NOISE else grade.value
-            text = f"{'yes' if grade.passed else 'NO'}\n{value:.2g}"
-            ax.text(x, y, text, ha="center", va="center", fontsize=9)
+            ax.text(x, y - 0.02, "yes" if grade.passed else "NO", **_WORD)
+            ax.text(x, y + 0.08, f"{value:.2g}", **_NUMBER)
     names = [grade.name for grade in next(iter(cards.values())).grades]
-    ax.set_xticks(range(len(names)), names, rotation=30, ha="left", fontsize=9)
+    ax.set_xticks(
+        range(len(names)), names, rotation=40, ha="left", rotation_mode="anchor", fontsize=9
+    )
     ax.set_yticks(range(len(cards)), cards.keys(), fontsize=9)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)

@@ -6,6 +6,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from posenc.show.colours import light
+
 
 def _clean_plane(ax: Axes, radius: float) -> None:
     ax.set(xlim=(-radius, radius), ylim=(-radius, radius), aspect="equal", xticks=[], yticks=[])
@@ -29,7 +31,7 @@ def plot_clock_hands(angles: Tensor, *, axes: Sequence[Axes] | None = None) -> S
     for pair, (angle, ax) in enumerate(zip(angles.detach().cpu(), axes, strict=True)):
         _clean_plane(ax, 1.15)
         ax.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.6"))
-        ax.plot([0, angle.sin()], [0, angle.cos()], marker="o", markevery=[1])
+        ax.plot([0, angle.sin()], [0, angle.cos()], color=light("amber"), marker="o", markevery=[1])
         ax.set_xlabel(f"pair {pair}")
     return axes
 

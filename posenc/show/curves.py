@@ -6,6 +6,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from posenc.show.colours import light, looks
+
 
 def plot_curves(
     x: Tensor,
@@ -17,7 +19,7 @@ def plot_curves(
     yscale: str = "linear",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one line per entry of `curves`, all over the same x.
+    """Draw one line per entry of `curves`, all over the same x; methods have their own colours.
 
     Args:
         x: [n].
@@ -32,8 +34,9 @@ def plot_curves(
         The axes.
     """
     ax = plt.subplots()[1] if ax is None else ax
-    for label, values in curves.items():
-        ax.plot(x.detach().cpu().numpy(), values.detach().float().cpu().numpy(), label=label)
+    for (label, values), (name, again) in zip(curves.items(), looks(list(curves)), strict=True):
+        look = {"label": label, "color": light(name), "linestyle": "--" if again else "-"}
+        ax.plot(x.detach().cpu().numpy(), values.detach().float().cpu().numpy(), **look)
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
     if len(curves) > 1:
         ax.legend()

@@ -1,8 +1,8 @@
 """Matplotlib's figures as SVG that belongs to the page: its letters, its colours, light and dark.
 
 Ink, letters and lines get two colours each, and the page's `color-scheme` chooses. The dark ones
-are computed: lightness is turned round, and strong colours keep theirs, so red stays red. Heat maps
-are embedded as pictures of one pixel a number, twice if they are not sequential.
+are those of `colours.py`, or computed: lightness is turned round, and strong colours keep theirs,
+so red stays red. Heat maps are embedded as pictures of one pixel a number, one a page.
 
 A figure is drawn twice, for a screen and for a phone, so that its letters are large enough on both.
 """
@@ -25,6 +25,8 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from PIL import Image
+
+from posenc.show.colours import DARK
 
 PHONE = 4.1  # inches; 10 point are 11 pixels then where a column is 330 wide
 _SCALE = 1.75  # pixels a point at most, or letters would outgrow those of the text
@@ -179,31 +181,23 @@ def _together(children: list[Element]) -> list[Element]:
 def _pair(colour: str) -> str:
     if colour == "#000000":
         return "currentColor"
+    if colour in DARK:
+        return f"light-dark({colour}, {DARK[colour]})"
     light = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     dark = "".join(f"{round(part * 255):02x}" for part in in_the_dark(light))
     return f"light-dark({colour}, #{dark})"
 
 
 def _pictures(image: Element) -> list[Element]:
-    """An embedded picture for the light page, and one for the dark if that differs."""
+    """An embedded picture for the light page, and one for the dark."""
     packed = image.get("href").partition(",")[2]
     pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(packed))).convert("RGBA"))
     image.set("href", _packed(pixels))
-    if _is_sequential(pixels):
-        return [image]
     dark = pixels.copy()
     dark[..., :3] = np.rint(255 * in_the_dark(pixels[..., :3] / 255))
     night = Element("image", {**image.attrib, "class": "night", "href": _packed(dark)})
     image.set("class", "day")
     return [image, night]
-
-
-def _is_sequential(pixels: np.ndarray) -> bool:
-    """Whether the colours are those of viridis, whose dark end suits a dark page as it is."""
-    known = np.rint(255 * mpl.colormaps["viridis"](np.arange(256))[:, :3]).astype(int)
-    seen = pixels[pixels[..., 3] > 0][:, :3].astype(int)
-    seen = np.unique(seen, axis=0)
-    return bool(np.mean(np.abs(seen[:, None] - known).max(-1).min(-1) <= 2) > 0.9)
 
 
 def _packed(pixels: np.ndarray) -> str:

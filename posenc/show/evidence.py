@@ -7,12 +7,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from posenc.lab.tables import Row
+from posenc.show.colours import light, looks
 
 _MARKS = "os^vDPX*<>"
-_COLOURS = (  # those of the style, and three more
-    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"),
-    *("#7F7F7F", "#8C510A", "#542788"),
-)
 
 
 def plot_lengths(
@@ -44,10 +41,11 @@ def plot_lengths(
     ax = plt.subplots(figsize=(6.4, 3.8))[1] if ax is None else ax
     for row in grey:
         ax.plot(*_means(row, train_length), color="#c8c8c8", linewidth=1)
-    for number, row in enumerate(rows):
+    chosen = looks([row.method for row in rows])
+    for number, (row, (name, _)) in enumerate(zip(rows, chosen, strict=True)):
         x, means = _means(row, train_length)
         style = "-" if row.converged == row.seeds else "--"
-        look = {"marker": _MARKS[number % 10], "color": _COLOURS[number % 10], "markersize": 5}
+        look = {"marker": _MARKS[number % 10], "color": light(name), "markersize": 5}
         (line,) = ax.plot(x, means, style, label=row.method, **look)
         low, high = ([pick(scores) for scores in row.scores.values()] for pick in (min, max))
         ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)

@@ -35,9 +35,9 @@ def plot_matrix(
     values = values.masked_fill(~values.isfinite(), float("nan")).numpy()
     if signed:
         top = np.nanmax(np.abs(values)) if limit is None else limit
-        image = ax.imshow(values, cmap="RdBu_r", vmin=-top, vmax=top)
+        image = ax.imshow(values, cmap="posenc.signed", vmin=-top, vmax=top)
     else:
-        image = ax.imshow(values, vmax=limit)
+        image = ax.imshow(values, cmap="posenc.weights", vmax=limit)
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.figure.colorbar(image, ax=ax)
     return ax

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
+from posenc.show.colours import variables
 from posenc.show.live.marks import h, number, path
 
 HERE = Path(__file__).parent
@@ -59,7 +60,7 @@ class LiveFigure:
         given = json.dumps({"data": self.data, "state": self.state}, allow_nan=False)
         root = h(
             "div",
-            h("style", (HERE / "live.css").read_text(encoding="utf-8")),
+            h("style", variables() + (HERE / "live.css").read_text(encoding="utf-8")),
             h("div", *copy.deepcopy(self._marks), class_="marks"),
             h("p", class_="said", data_set="text:said"),
             h("p", class_="heard", role="status"),

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.lab.tables import Row
+from posenc.show.colours import looks
 from posenc.show.live.figure import LiveFigure, State
 from posenc.show.live.marks import (
     choice,
@@ -42,9 +43,9 @@ def lines(
 ) -> LiveFigure:
     """Lines of measured or computed values; one is in front, with its value at a place to drag.
 
-    A line may end before the others (nan from there on), and has no value beyond. More than five
-    lines are two halves of the same colours, the second one dashed. Where all of x are whole
-    numbers, so is the place.
+    A line may end before the others (nan from there on), and has no value beyond. Methods have the
+    colours that they have everywhere; the second line of a colour is dashed. Where all of x are
+    whole numbers, so is the place.
 
     Args:
         x: [n], rising; positive if the scale is "log".
@@ -137,10 +138,11 @@ def lines(
         )
 
     drawn, legend = [], []
-    colours = len(names) if len(names) <= 5 else math.ceil(len(names) / 2)
-    for i, (name, row) in enumerate(table.items()):
+    for i, ((name, row), (colour, again)) in enumerate(
+        zip(table.items(), looks(names), strict=True)
+    ):
         along = axis[: known[name]].tolist()
-        look, dashes = f"--c:var(--c{i % colours % 5})", " second" if i >= colours else ""
+        look, dashes = f"--c:var(--{colour})", " second" if again else ""
         follow = {"style": look, "data_set": f"--on:front.{i}"}
         value = h("b", data_set=f"text:said_of.{i}")
         legend.append(h("span", name, value, class_=dashes.strip(), data_go=f"line.{i}", **follow))

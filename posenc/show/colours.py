@@ -1,0 +1,94 @@
+"""The book's colours, one place for all figures: each for a light page, and its twin for a dark.
+
+One colour a concept: amber for the first position and the query, teal for the second and the key,
+red for positive and blue for negative numbers, and for each method the same one in every chapter.
+The colours of lines differ in lightness as little as they can, so none looks more important; who
+does not tell them apart has names, marks or dashes.
+"""
+
+import matplotlib as mpl
+from matplotlib.colors import LinearSegmentedColormap
+
+PALETTE = {  # name -> on light paper, on dark paper
+    "blue": ("#2a6aa8", "#6cb2f0"),
+    "amber": ("#b45309", "#fbb13c"),
+    "teal": ("#0f766e", "#3fd0bd"),
+    "violet": ("#8b3fc4", "#c79bff"),
+    "olive": ("#66761a", "#c3d35c"),
+    "magenta": ("#c2188b", "#ff7ac6"),
+    "slate": ("#5a6b7c", "#9db2c6"),
+    "red": ("#c0392b", "#f4806c"),
+}
+CYCLE = ("blue", "amber", "teal", "violet", "olive", "magenta", "slate")
+DARK = dict(PALETTE.values())
+
+_METHODS = {
+    "none": "slate",
+    "sinusoidal": "blue",
+    "learned": "violet",
+    "shaw": "red",
+    "transformer-xl": "magenta",
+    "t5": "olive",
+    "rope": "amber",
+    "alibi": "teal",
+    "t5-beyond": "olive",
+    "hybrid": "blue",  # sinusoids, and the bias of T5
+}
+_ALIASES = {"sinusoid": "sinusoidal", "rotary": "rope"}
+
+# Weights: from nearly the paper through amber to nearly the ink. Signed numbers: two ends.
+WEIGHTS = LinearSegmentedColormap.from_list(
+    "posenc.weights", ["#faf4ea", "#eecb9a", "#cc8a44", "#84481a", "#1a0c04"]
+)
+SIGNED = LinearSegmentedColormap.from_list("posenc.signed", ["#2a6aa8", "#f7f5f1", "#c0392b"])
+for _colours in (WEIGHTS, SIGNED):
+    mpl.colormaps.register(_colours, force=True)
+
+
+def method_colour(label: str) -> str | None:
+    """The colour on light paper of the method that a label begins with, None for other labels.
+
+    Example:
+        >>> method_colour("RoPE, judged at 64") == light("amber")
+        True
+        >>> method_colour("chance") is None
+        True
+    """
+    name = _name_of(label)
+    return name and light(name)
+
+
+def _name_of(label: str) -> str | None:
+    word = label.lower().partition(",")[0].partition(" ")[0]
+    return _METHODS.get(_ALIASES.get(word, word))
+
+
+def looks(labels: list[str]) -> list[tuple[str, bool]]:
+    """For each line its colour's name, and whether it is dashed, since an earlier one has it.
+
+    Methods have their own colours; other lines take those that are left, in turn.
+    """
+    own = [_name_of(label) for label in labels]
+    free = [name for name in CYCLE if name not in own] or list(CYCLE)
+    taken: list[str] = []
+    found = []
+    for name in own:
+        if name is None:
+            name = free[sum(label is None for label in own[: len(found)]) % len(free)]
+        found.append((name, name in taken))
+        taken.append(name)
+    return found
+
+
+def light(name: str) -> str:
+    """A colour of `PALETTE` on light paper, in which figures are drawn."""
+    return PALETTE[name][0]
+
+
+def variables() -> str:
+    """The palette as custom properties of CSS, light and dark, for figures that move."""
+    bright, dark = (
+        "; ".join(f"--{name}: {both[side]}" for name, both in PALETTE.items()) for side in (0, 1)
+    )
+    night = ':where(html[data-theme="dark"]) .live, .live:where([data-dark])'
+    return f".live {{ {bright} }}\n{night} {{ {dark} }}\n"
