@@ -16,8 +16,11 @@ import numpy as np
 from matplotlib.ticker import LogLocator, MaxNLocator
 from torch import Tensor
 
-WIDTH, HEIGHT = 640, 300
+WIDTH = 640
+_UNDER = 66  # below the axes: numbers and a label
+Box = tuple[int, int, int, int]
 _BOX = (84, 34, 536, 200)  # left, top, width, height of the axes
+_SCALE = (84, 24, 536, 56)  # the same of a scale without an upright axis
 _DIAL = (210, 14, 220, 220)
 _STEP = 0.005  # of a slider, as a share of its axis or of a turn
 _SCRIPT = Path(__file__).with_name("guess.js")
@@ -25,16 +28,20 @@ _STYLE = """
 .guess { container-type: inline-size; max-width: 46rem; text-align: left }
 .guess svg { display: block; width: 100%; touch-action: none; cursor: crosshair; color: inherit }
 .guess text { font-size: 15px; fill: currentColor }
-@container (max-width: 30rem) { .guess text { font-size: 23px } }
+@container (max-width: 30rem) {
+  .guess text { font-size: 23px }
+  .guess .sliders { grid-template-columns: 1fr 4em }
+  .guess .sliders span { grid-column: 1 / -1 }
+}
 .guess path { fill: none; stroke-width: 3; stroke-linejoin: round; stroke-linecap: round }
 .guess .axes { stroke: currentColor; stroke-width: 1; opacity: 0.5 }
-.guess .mine { stroke: var(--book-orange, #c86400) }
-.guess .truth { stroke: var(--book-blue, #1783c7); stroke-dasharray: 9 5 }
+.guess .mine { stroke: var(--book-amber, #b45309) }
+.guess .truth { stroke: var(--book-teal, #0f766e); stroke-dasharray: 9 5 }
 .guess [hidden] { display: none }
 .guess text.hint { opacity: 0.75; font-style: italic }
 .guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr 4em }
 .guess label { display: contents }
-.guess input { width: 100%; min-width: 0; accent-color: var(--book-orange, #c86400) }
+.guess input { width: 100%; min-width: 0; accent-color: var(--book-amber, #b45309) }
 .guess .unset::-webkit-slider-thumb { opacity: 0 }
 .guess .unset::-moz-range-thumb { opacity: 0 }
 """
@@ -121,7 +128,7 @@ def guess_curve(
         f"{left + width * a:.1f},{top + height * (1 - b):.1f}"
         for a, b in zip(places, shares, strict=True)
     )
-    axes = _x_axis(x[0], x[-1], xlabel) + _y_axis(low, high, ylabel)
+    axes = _x_axis(x[0], x[-1], xlabel, _BOX) + _y_axis(low, high, ylabel)
     picture = _svg(
         f"{ylabel} against {xlabel}, to draw on", axes, f"M{line}", "draw from end to end"
     )
@@ -179,10 +186,10 @@ def guess_point(
     data = _data("point", float(share), (low, high), within, says, unit=unit, label=xlabel, log=log)
     data["whole"] = all(float(x).is_integer() for x in (truth, low, high))
     step = 1 / (high - low) if data["whole"] and not log else _STEP
-    left, top, width, height = _BOX
+    data["box"] = left, top, width, height = _SCALE
     path = f"M{left + width * share:.1f},{top}v{height}"
-    axis = _x_axis(low, high, xlabel, log=log)
-    picture = _svg(f"An axis of {xlabel}", axis, path, "press where it is")
+    axis = _x_axis(low, high, xlabel, _SCALE, log=log)
+    picture = _svg(f"An axis of {xlabel}", axis, path, "press where it is", _SCALE)
     name = f"to place: {xlabel}, from {low} to {high}"
     return Guess(name, picture, _sliders([xlabel], step), data)
 
@@ -252,10 +259,11 @@ def _data(
     }
 
 
-def _svg(name: str, axes: str, truth: str, hint: str) -> str:
-    x, y = WIDTH / 2, _BOX[1] + _BOX[3] / 2
+def _svg(name: str, axes: str, truth: str, hint: str, box: Box = _BOX) -> str:
+    x, y = WIDTH / 2, box[1] + box[3] / 2
+    height = box[1] + box[3] + _UNDER
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(name)}">{axes}'
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{html.escape(name)}">{axes}'
         f'<path class="truth" d="{truth}"/><path class="mine" hidden=""/>'
         f'<text class="hint" x="{x}" y="{y}" text-anchor="middle" hidden="">{hint}</text></svg>'
     )
@@ -271,8 +279,8 @@ def _sliders(names: list[str], step: float = _STEP) -> str:
     return f'<div class="sliders">{rows}</div>'
 
 
-def _x_axis(low: float, high: float, label: str, *, log: bool = False) -> str:
-    left, top, width, height = _BOX
+def _x_axis(low: float, high: float, label: str, box: Box, *, log: bool = False) -> str:
+    left, top, width, height = box
     locator = LogLocator(numticks=6) if log else MaxNLocator(5)
     marks = ""
     for tick in locator.tick_values(low, high):
@@ -286,7 +294,8 @@ def _x_axis(low: float, high: float, label: str, *, log: bool = False) -> str:
             )
     return (
         f'<path class="axes" d="M{left},{top + height}h{width}"/>{marks}'
-        f'<text x="{left + width}" y="{HEIGHT - 8}" text-anchor="end">{html.escape(label)}</text>'
+        f'<text x="{left + width}" y="{top + height + _UNDER - 8}" text-anchor="end">'
+        f"{html.escape(label)}</text>"
     )
 
 
