@@ -366,9 +366,15 @@ def test_feedback_names_exceptions_and_escapes_them(room):
     assert "below “2.1 The table”" in text or "below “Exercises 2: sinusoidal encodings”" in text
     assert "ValueError: <b>loud</b>" in text
     assert "it raised NameError" in text
-    assert not re.search(r"\[|\d", room.text("tells_inputs").partition("NO ")[2].partition("✓")[0])
     assert "<b>loud" not in room.page("raising")
     assert "<i>" not in room.page("Zoë O'Neil & <i>")
+
+
+def test_feedback_repeats_no_input_that_an_answer_tells(room):
+    soup = BeautifulSoup(room.page("tells_inputs"), "html.parser")
+    lines = "\n".join(part.get_text() for part in soup.select(".tests pre"))
+    assert lines.count("it raised ValueError") == 7
+    assert not re.search(r"\d|\[", lines)
 
 
 def test_feedback_is_one_page_for_one_student(room):
