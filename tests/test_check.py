@@ -121,6 +121,7 @@ def one_line(verdict):
         (lambda x, times: 2j * x, "it must return real numbers"),
         (lambda x, times: [[1.0], [2.0, 3.0]], "it must return real numbers, as a tensor"),
         (lambda x, times: [None, 1, 2], "it must return real numbers"),
+        (lambda x, times: x.to_sparse(), "it must return real numbers"),
         (in_place, "it changes what it is given"),
     ],
 )

@@ -28,13 +28,16 @@ def _other_models(draw: Draw) -> list[Case]:
         ("half a per cent", 0.005, 64, draw.integer(4, 6), draw.integer(900, 1400)),
         ("two fifths", 0.4, draw.integer(5, 7), draw.integer(2, 3), draw.integer(70, 120)),
     ]
-    return [Case(label, *size) for label, *size in map(_clear_of_a_whole_number, models)]
+    places = [(0.1, 0.45), *[(0.55, 0.95)] * (len(models) - 1)]  # both sides of a half
+    clear = map(_clear_of_a_whole_number, models, places)
+    return [Case(label, *size) for label, *size in clear]
 
 
-def _clear_of_a_whole_number(model: tuple) -> tuple:
+def _clear_of_a_whole_number(model: tuple, between: tuple[float, float]) -> tuple:
     """The vocabulary is made larger until no rounding error decides about a row."""
     label, share, dim, layers, vocabulary = model
-    while not 0.55 < _rows(share, dim, layers, vocabulary) % 1 < 0.95:
+    low, high = between
+    while not low < _rows(share, dim, layers, vocabulary) % 1 < high:
         vocabulary += 1
     return label, share, dim, layers, vocabulary
 

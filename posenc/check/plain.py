@@ -76,14 +76,14 @@ class Values:
         """
         try:
             values = _as_tensor(returned)
-            flat = values.flatten() if values.numel() <= LARGEST else values
+            flat = values.flatten().tolist() if values.numel() <= LARGEST else []
         except (Exception, SystemExit):
             raise Wrong(
                 f"it must return real numbers, as a tensor, an array or lists, got {kind(returned)}"
             ) from None
         if values.numel() > LARGEST:
             raise Wrong(f"its result has the shape {list(values.shape)}: far too many numbers")
-        return cls(tuple(values.shape), tuple(flat.tolist()))
+        return cls(tuple(values.shape), tuple(flat))
 
     def encode(self, digits: int = 17) -> dict:
         """Return the values as JSON has them, rounded to so many significant digits."""
