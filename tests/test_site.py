@@ -507,14 +507,14 @@ def width_problems(page: Page) -> list[str]:
 
 # Characters of a line, as the mean over the full lines of a page's paragraphs.
 MEASURE = """() => {
-  const lines = [];
-  for (const p of document.querySelectorAll("article section > p:not(.facts, .about-page)")) {
-    if (!p.checkVisibility() || p.querySelector("math, [role=tooltip]")) continue;
-    const height = p.getBoundingClientRect().height;
-    const n = Math.round(height / parseFloat(getComputedStyle(p).lineHeight));
-    if (n > 3) lines.push(p.textContent.length / (n - 0.5));
-  }
-  return lines.reduce((a, b) => a + b, 0) / lines.length;
+  const plain = [...document.querySelectorAll("article section > p:not(.facts, .about-page)")]
+    .filter((p) => p.checkVisibility() && !p.querySelector("math, [role=tooltip]"));
+  const all = plain[0].cloneNode();
+  all.textContent = plain.map((p) => p.textContent).join(" ");
+  plain[0].after(all);
+  const lines = all.getBoundingClientRect().height / parseFloat(getComputedStyle(all).lineHeight);
+  all.remove();
+  return all.textContent.length / lines;
 }"""
 
 
@@ -799,7 +799,7 @@ def guess_problems(page: Page) -> list[str]:
         if drawn == before:
             problems.append("it does not follow the mouse")
         guess.locator("details").evaluate_all("(all) => all.forEach((e) => { e.open = true; })")
-        guess.locator("input").first.press("ArrowRight")
+        guess.locator("input").first.press("ArrowLeft")  # a point stands at its right end
         if mine.get_attribute("d") == drawn:
             problems.append("it does not follow the keyboard")
         guess.locator("button").click()

@@ -54,6 +54,6 @@ const width = new ResizeObserver((seen) => {
   }
 });
 window.addEventListener("load", () => {
-  const wide = "article :is(pre, .formula, .cell_output .text_html)";
+  const wide = "article :is(pre, .formula, .text_html, .pst-scrollable-table-container)";
   for (const place of document.querySelectorAll(wide)) width.observe(place);
 });
