@@ -355,3 +355,71 @@ def test_modules_of_2023_give_whole_tables(axes):
     assert (found.data["pairing"], found.data["base"]) == ("half", 10_000)
     assert not found.warnings
     assert compare(Rotary(), PLAIN, apply=apply).agrees
+
+
+def key_from_query(q, k, position_ids):
+    cos, sin = (t[:, None] for t in tables(position_ids))
+    return turned(q, cos, sin), k * cos + turned(q, 0 * cos, sin)
+
+
+def query_from_key(q, k, position_ids):
+    return by_rows(k, k, position_ids)[0], by_rows(k, k, position_ids)[1]
+
+
+@pytest.mark.parametrize("port", [key_from_query, query_from_key])
+def test_queries_and_keys_are_not_the_same_vectors(port):
+    assert not compare(port, PLAIN).agrees
+    assert not compare(port, by_rows).agrees
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1)])
+def test_three_rows_of_positions_that_differ_are_tried(order):
+    def mrope(order):
+        def port(q, k, position_ids):  # [3, b, n]
+            cos, sin = tables(position_ids)
+            widths = [8, 12, 12, 8, 12, 12]
+            cos, sin = (
+                torch.cat([part[order[i % 3]] for i, part in enumerate(t.split(widths, -1))], -1)
+                for t in (cos, sin)
+            )
+            return turned(q, cos[:, None], sin[:, None]), turned(k, cos[:, None], sin[:, None])
+
+        return port
+
+    found = compare(mrope(order), mrope((0, 1, 2)))
+    assert found.agrees == (order == (0, 1, 2))
+    assert found.mistake == ("" if found.agrees else "rows of positions read otherwise")
+    alone = compare(mrope(order), PLAIN)
+    assert alone.agrees
+    assert "three equal rows of positions; others: not compared" in str(alone).splitlines()[0]
+    assert any("equal, as in a text" in text for text in identify(mrope(order)).unknown)
+
+
+@pytest.mark.parametrize("exponent", [64 / 62, 1.0])
+def test_agreement_that_stops_short_says_so_first(exponent):
+    def ntk(exponent):
+        def port(x, position_ids):
+            length = int(position_ids.max()) + 1
+            base = 10_000 * max(1.0, 2 * length / 2048 - 1) ** exponent
+            return turned(x, *tables(position_ids, inverse_frequencies(64, base=base).float()))
+
+        return port
+
+    same = exponent == 64 / 62
+    first = str(compare(ntk(exponent), ntk(64 / 62))).splitlines()[0]
+    assert first == ("agree" if same else "agree up to position 127; beyond: not compared")
+    config = str(compare(ntk(exponent), DYNAMIC)).splitlines()[0]
+    assert config == "agree up to position 127; beyond: not compared"
+
+
+@pytest.mark.parametrize("shift", [-1, 0])
+def test_positions_out_of_a_mask(shift):
+    def padded(q, k, attention_mask):
+        positions = attention_mask.long().cumsum(-1) + shift
+        return by_rows(q, k, positions.masked_fill(attention_mask == 0, 1))
+
+    found = identify(padded, dim=64)
+    assert found.data["base"] == 10_000
+    assert bool(found.warnings) == (shift != -1)
+    assert any("a mask that hides some" in text for text in found.unknown)
+    assert compare(padded, PLAIN).agrees == (shift == -1)

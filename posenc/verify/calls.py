@@ -39,6 +39,7 @@ class Turn:
         keys: the same for its second result, if it takes and gives queries and keys.
         counted: for one that takes the first position only: the same, called once with all rows.
         first_row: whether positions [b, n] are taken and only their first row is used.
+        axes: the same with positions [3, n] that differ, for one that takes [3, b, n] (M-RoPE).
     """
 
     call: Callable[[Tensor, Tensor], Tensor]
@@ -49,6 +50,7 @@ class Turn:
     keys: "Turn | None" = None
     counted: "Turn | None" = None
     first_row: bool = False
+    axes: Callable[[Tensor, Tensor], Tensor] | None = None
 
     def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
         """Turn x; without gradients or warnings."""
@@ -141,12 +143,22 @@ def _ways(thing: Callable, apply: Callable | None):
     if leads:
         names, required = names[1:], [name for name in required if name != names[0]]
     twice = len(names) > 1 and names[1] in ("k", "key", "xk", "keys", "key_states")
-    given = (lambda x: (x, x)) if twice else (lambda x: (x,))
+    given = (lambda x: (x, _other(x))) if twice else (lambda x: (x,))
     head = "q, k" if twice else "x"
     spot = None if leads else next((name for name in names if name in POSITIONS), None)
     start = next((name for name in names if name in STARTS), None)
     blind = spot is None and start is None and len(required) == 1 + twice
+    mask = next((name for name in required if "mask" in name), None)
     for layout in LAYOUTS:
+        if mask and not (leads or spot or start):  # a mask that hides nothing: rows count from 0
+            yield _Way(
+                lambda x, p, layout=layout: thing(*given(x), **{mask: _all_seen(x, layout)}),
+                layout,
+                False,
+                f"f({head}, {mask}=ones [b, n])",
+                apply,
+            )
+            continue
         if leads or spot or not blind:
             for rows in ("[n]", "[1, n]", "[3, 1, n]", "[b, n]"):
                 form = _position_form(rows)
@@ -199,6 +211,18 @@ def _ways(thing: Callable, apply: Callable | None):
     yield _Way(lambda x, p: thing(p), "tables", True, "f([n])", apply)
 
 
+def _other(x: Tensor) -> Tensor:
+    """Keys for these queries, or queries for these keys: others, so that none passes for both."""
+    return x.flip(-1)
+
+
+def _all_seen(x: Tensor, layout: str) -> Tensor:
+    """A mask [b, n] of ones."""
+    axes = layout.split()
+    batch = x.shape[axes.index("b")] if "b" in axes else 1
+    return torch.ones(batch, x.shape[axes.index("n")], dtype=torch.long)
+
+
 def _looked_up(tables: tuple[Tensor, Tensor], positions: Tensor) -> tuple[Tensor, ...]:
     """The rows of the positions."""
     return tuple(t.reshape(-1, t.shape[-1])[positions] for t in tables)
@@ -239,16 +263,17 @@ def _try(
             if tables is not None:
                 return _tabled(way, width if fixed else None, words, tables)
             _read(result, x, way)
+            three = "[3, 1, n]" in way.words
             several = isinstance(result, tuple | list) and len(result) > 1
     except Exception as error:  # whatever somebody else's code does with a wrong call
         tried.append(f"{words}: {said(error)}")
         return None
-    keys = (
-        _turn(replace(way, which=1), width, words)
-        if several and way.words.startswith("f(q")
-        else None
-    )
-    return replace(_turn(way, width, words), keys=keys, first_row=_first_row(way, x, spots))
+    keys = None
+    if several and ("q, k" in way.words):
+        of_keys = replace(way, which=1, call=lambda x, p: way.call(_other(x), p))
+        keys = _turn(of_keys, width, words)
+    found = replace(_turn(way, width, words), keys=keys, first_row=_first_row(way, x, spots))
+    return replace(found, axes=lambda x, p: _by_axes(way, x, p)) if three else found
 
 
 _SPOTS = [0, 3, 1, 4, 9]
@@ -351,6 +376,12 @@ def _all(way: _Way, x: Tensor, positions: Tensor) -> Tensor:
         return _read(way.call(_laid_out(x, way.layout), positions), x, way)
     rows = [row[None] for row in x]
     return torch.cat([_read(way.call(_laid_out(r, way.layout), positions), r, way) for r in rows])
+
+
+def _by_axes(way: _Way, x: Tensor, positions: Tensor) -> Tensor:
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _read(way.form(_laid_out(x, way.layout), positions[:, None]), x, way)
 
 
 def _one_by_one(way: _Way, x: Tensor, positions: Tensor) -> Tensor:

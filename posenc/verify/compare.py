@@ -43,6 +43,7 @@ class Agreement:
         mistake: the known mistake that yours looks like, "" if none.
         hint: what was done, and where to look.
         notes: what was noticed besides.
+        limit: where "agree" ends, "" if at the last position.
     """
 
     agrees: bool
@@ -54,9 +55,10 @@ class Agreement:
     mistake: str = ""
     hint: str = ""
     notes: tuple[str, ...] = ()
+    limit: str = ""
 
     def __str__(self) -> str:
-        lines = ["agree" if self.agrees else "differ"]
+        lines = [f"agree{self.limit}" if self.agrees else "differ"]
         rows = list(zip(self.positions, self.differences, self.tolerances, strict=True))
         shown = [row for row in rows if row[0] in (0, 1, 7, 127, 1009, 8000, 100_003, self.begins)]
         if shown:
@@ -158,13 +160,19 @@ def _compare_rotations(yours, reference, apply, dim, dtype, tolerance, said_befo
     before = _shortly(mine, x)
     positions, results, notes = _both(mine, theirs, x)
     notes += said_before
+    limit = ""
     kept = before is not None and not torch.equal(before, _shortly(mine, x))
     if before is not None and _by_length(mine, x, before, positions, results[0]):
         short = torch.tensor(NEAR)
         apart = (before.double() - _shortly(theirs, x).double()).abs().amax(dim=(0, 2))
-        if (apart <= x.abs().max() * tolerance * (RESULT[dtype] + ANGLE * short)).all():
+        longer = (results[0].double() - results[1].double()).abs().amax(dim=(0, 2))
+        explained = x.abs().max() * tolerance * (RESULT[dtype] + ANGLE * positions)
+        if (longer > explained).any() and (
+            apart <= x.abs().max() * tolerance * (RESULT[dtype] + ANGLE * short)
+        ).all():
             positions, results = short, [before, _shortly(theirs, x)]
             notes.append(f"yours turns long texts otherwise: compared up to position {NEAR[-1]}")
+            limit = f" up to position {NEAR[-1]}; beyond: not compared"
     left, right = (result.double() for result in results)
     queries = keys = (left, right)
     scale = x.abs().max().item()
@@ -194,7 +202,12 @@ def _compare_rotations(yours, reference, apply, dim, dtype, tolerance, said_befo
             told = _told_apart(mine, theirs, dtype)
     elif mine.first_row and not theirs.first_row:
         agrees, told = False, ("one row of positions for the whole batch", FIRST_ROW)
-    elif kept:
+    elif (by_axes := _axes_differ(mine, theirs, x, tolerance * RESULT[dtype] * 64)) is not None:
+        if by_axes:
+            agrees, told = False, ("rows of positions read otherwise", AXES)
+    elif mine.axes is not None:
+        limit += " for a text, three equal rows of positions; others: not compared"
+    if agrees and kept:
         agrees, told = False, ("frequencies of a longer text kept", KEPT)
     return Agreement(
         agrees,
@@ -205,7 +218,24 @@ def _compare_rotations(yours, reference, apply, dim, dtype, tolerance, said_befo
         scores,
         *told,
         tuple(notes),
+        limit,
     )
+
+
+AXES = (
+    "with three rows of positions that differ, as for an image, pairs turn by other rows than the "
+    "reference's: look at the sections (M-RoPE)"
+)
+
+
+def _axes_differ(mine, theirs, x: Tensor, allowed: float) -> bool | None:
+    """Whether rows of positions that differ are read otherwise; None if one takes no such rows."""
+    if mine.axes is None or theirs.axes is None:
+        return None
+    rows = torch.tensor([[3, 3, 3, 3], [0, 5, 1, 9], [4, 2, 8, 0]])
+    wide = x[:1].expand(-1, 4, -1).contiguous()
+    one, two = (turn.axes(wide, rows).double() for turn in (mine, theirs))
+    return bool((one - two).abs().max() > allowed * x.abs().max())
 
 
 def _both(mine, theirs, x: Tensor) -> tuple[Tensor, list[Tensor], list[str]]:

@@ -129,6 +129,10 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
     if turn.first_row:
         more.facts["positions"] += "; but only the first row of [b, n]"
         more.warnings.append(FIRST_ROW)
+    if turn.axes is not None:
+        unknown.append(ONE_ROW)
+    if "mask=ones" in turn.convention:
+        unknown.append("what it does with a mask that hides some: it was given ones")
     if turn.tables:
         unknown.append(_TABLES[turn.tables])
     if not turn.explicit and not seen.ignores:
@@ -139,6 +143,10 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
 FIRST_ROW = (
     "one row of positions is used for the whole batch: wrong if rows are padded or packed "
     "each in its own way"
+)
+ONE_ROW = (
+    "which pairs turn by which row of positions [3, b, n] (M-RoPE's sections): the three rows were "
+    "equal, as in a text"
 )
 UNEVEN = "the gain is not the same for all pairs and positions"
 XPOS = [
