@@ -423,3 +423,20 @@ def test_positions_out_of_a_mask(shift):
     assert bool(found.warnings) == (shift != -1)
     assert any("a mask that hides some" in text for text in found.unknown)
     assert compare(padded, PLAIN).agrees == (shift == -1)
+
+
+@pytest.mark.parametrize("wrong", [True, False])
+@pytest.mark.parametrize("given", ["module", "tables"])
+def test_keys_of_a_function_that_applies_tables(given, wrong):
+    class Rotary(torch.nn.Module):
+        def forward(self, x, position_ids):
+            return tables(position_ids)
+
+    def apply(q, k, cos, sin):
+        cos, sin = cos[:, None], sin[:, None]
+        return turned(q, cos, sin), k * cos + turned(q if wrong else k, 0 * cos, sin)
+
+    thing = Rotary() if given == "module" else tables(torch.arange(200))
+    found = compare(thing, PLAIN, apply=apply)
+    assert found.agrees != wrong
+    assert ("queries agree, keys do not" in str(found)) == wrong

@@ -20,6 +20,7 @@ POSITIONS = (
     "p",
     "seq_pos",
 )
+KEYS = ("k", "key", "xk", "keys", "key_states")
 STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
 WIDTHS = (64, 128, 32, 96, 80, 256, 16, 8)
 LAYOUTS = ("b h n d", "b n h d", "b n d", "n h d", "h n d", "n d", "n b h d")
@@ -142,7 +143,7 @@ def _ways(thing: Callable, apply: Callable | None):
     leads = len(names) > 1 and names[0] in POSITIONS  # positions first, as in vLLM
     if leads:
         names, required = names[1:], [name for name in required if name != names[0]]
-    twice = len(names) > 1 and names[1] in ("k", "key", "xk", "keys", "key_states")
+    twice = len(names) > 1 and names[1] in KEYS
     given = (lambda x: (x, _other(x))) if twice else (lambda x: (x,))
     head = "q, k" if twice else "x"
     spot = None if leads else next((name for name in names if name in POSITIONS), None)
@@ -424,13 +425,15 @@ def _tabled(way: _Way, width: int | None, words: str, sample) -> Turn:
     columns = sample[0].shape[-1]
     form = _form(*(t.reshape(-1, columns) for t in sample))
 
-    def call(x: Tensor, positions: Tensor) -> Tensor:
+    def call(x: Tensor, positions: Tensor, *, of_keys: bool = False) -> Tensor:
         cos, sin = _tables_of(way.call(x[:1, None], positions), len(positions))
-        return _applied(x, cos, sin, way.apply, form)
+        return _applied(x, cos, sin, way.apply, form, of_keys=of_keys)
 
     dim = columns if form != "one column a pair" else 2 * columns
     dim = width if way.apply and width else dim  # a head may be wider than what turns
-    return Turn(call, dim, f"{words}, giving cos and sin", True, "" if way.apply else form)
+    words = f"{words}, giving cos and sin"
+    keys = _keys_of(call, dim, words) if _takes_keys(way.apply) else None
+    return Turn(call, dim, words, True, "" if way.apply else form, keys)
 
 
 def _from_tables(cos: Tensor, sin: Tensor, *, apply: Callable | None) -> Turn:
@@ -443,12 +446,17 @@ def _from_tables(cos: Tensor, sin: Tensor, *, apply: Callable | None) -> Turn:
     form = _form(cos, sin)
     dim = cos.shape[-1] * (2 if form == "one column a pair" else 1)
 
-    def call(x: Tensor, positions: Tensor) -> Tensor:
+    def call(x: Tensor, positions: Tensor, *, of_keys: bool = False) -> Tensor:
         if positions.max() >= len(cos):
             raise IndexError(f"the tables have {len(cos)} rows")
-        return _applied(x, cos[positions], sin[positions], apply, form)
+        return _applied(x, cos[positions], sin[positions], apply, form, of_keys=of_keys)
 
-    return Turn(call, dim, "tables cos and sin", True, "" if apply else form)
+    keys = _keys_of(call, dim, "tables cos and sin") if _takes_keys(apply) else None
+    return Turn(call, dim, "tables cos and sin", True, "" if apply else form, keys)
+
+
+def _keys_of(call: Callable, dim: int, words: str) -> Turn:
+    return Turn(lambda x, p: call(x, p, of_keys=True), dim, words, True)
 
 
 def _form(cos: Tensor, sin: Tensor) -> str:
@@ -462,15 +470,26 @@ def _form(cos: Tensor, sin: Tensor) -> str:
     return "one column a pair"
 
 
-def _applied(x: Tensor, cos: Tensor, sin: Tensor, apply: Callable | None, form: str) -> Tensor:
+def _takes_keys(apply: Callable | None) -> bool:
+    names = _parameters(apply)[0] if apply is not None else []
+    return len(names) > 1 and names[1] in KEYS
+
+
+def _applied(
+    x: Tensor, cos: Tensor, sin: Tensor, apply: Callable | None, form: str, *, of_keys: bool = False
+) -> Tensor:
     """Rotate by tables: with the given function, or else in the way the tables are made for."""
     if apply is not None:
         names, _ = _parameters(apply)
         tables = [t.reshape(-1, t.shape[-1]).to(x.dtype) for t in (cos, sin)]
-        inputs = [x[:, None]] * (2 if names[1:2] and names[1] in ("k", "key", "xk") else 1)
+        inputs = [x[:, None]]
+        if _takes_keys(apply):
+            inputs = (
+                [_other(x)[:, None], x[:, None]] if of_keys else [x[:, None], _other(x)[:, None]]
+            )
         if len(names) == len(inputs) + 1:  # Meta's: one complex table, x [b, n, h, d]
             result = apply(*(t.transpose(1, 2) for t in inputs), torch.complex(*map(_f32, tables)))
-            result = result[0] if isinstance(result, tuple | list) else result
+            result = result[of_keys] if isinstance(result, tuple | list) else result
             return result.reshape(x.shape)
         if any(name in POSITIONS for name in names):  # it looks up the rows itself
             rows = torch.arange(len(tables[0]))[None]
@@ -478,12 +497,14 @@ def _applied(x: Tensor, cos: Tensor, sin: Tensor, apply: Callable | None, form: 
                 result = apply(*inputs, *(t[None, None] for t in tables), rows)
             except Exception:
                 result = apply(*inputs, *tables, rows)
-            return (result[0] if isinstance(result, tuple | list) else result).reshape(x.shape)
+            return (result[of_keys] if isinstance(result, tuple | list) else result).reshape(
+                x.shape
+            )
         try:
             result = apply(*inputs, *(t[None] for t in tables))
         except Exception:
             result = apply(*inputs, *tables)
-        result = result[0] if isinstance(result, tuple | list) else result
+        result = result[of_keys] if isinstance(result, tuple | list) else result
         return result.reshape(x.shape)
     cos, sin = (t.reshape(-1, t.shape[-1]).to(x.dtype) for t in (cos, sin))
     if form == "interleaved":

@@ -178,7 +178,7 @@ def _compare_rotations(yours, reference, apply, dim, dtype, tolerance, said_befo
     scale = x.abs().max().item()
     differences = (left - right).abs().amax(dim=(0, 2)) / scale
     tolerances = tolerance * (RESULT[dtype] + ANGLE * positions)
-    if mine.keys is not None and mine.explicit:
+    if mine.keys is not None and mine.explicit and not kept:
         wide = x.expand(-1, len(positions), -1).contiguous()
         keys = [turn(wide, positions).double() for turn in (mine.keys, theirs.keys or theirs)]
         of_keys = (keys[0] - keys[1]).abs().amax(dim=(0, 2)) / scale
