@@ -28,8 +28,8 @@ function row({ d, n }, speeds, { query, key, width, top }) {
 
 const news = (count) =>
   count
-    ? `Pairs at an angle that training has not seen: ${count}.`
-    : "Training has seen every one of these angles.";
+    ? `Pairs at a turn that training has not seen: ${count}.`
+    : "Training has seen every one of these turns.";
 
 // Pulls the hand that is nearer: the query's changes the distance, the key's the key's position.
 function pull(r, { at, grip, index, state: { d, n }, data, values }) {
@@ -41,7 +41,7 @@ function pull(r, { at, grip, index, state: { d, n }, data, values }) {
 
 const point = (r, { index, values: { rows } }) =>
   `pair ${index} adds ${rows[r].part_said[index]}` +
-  (rows[r].new[index] ? "\nat an angle that training has not seen" : "");
+  (rows[r].new[index] ? "\nat a turn that training has not seen" : "");
 
 export default live({
   values: (state, data) => ({

@@ -137,8 +137,8 @@ def query_key_clocks(
 
 def _news(count: int) -> str:
     if not count:
-        return "Training has seen every one of these angles."
-    return f"Pairs at an angle that training has not seen: {count}."
+        return "Training has seen every one of these turns."
+    return f"Pairs at a turn that training has not seen: {count}."
 
 
 def _row(r: int, name: str, speeds: Tensor, width: Tensor) -> Element:
