@@ -440,3 +440,52 @@ def test_keys_of_a_function_that_applies_tables(given, wrong):
     found = compare(thing, PLAIN, apply=apply)
     assert found.agrees != wrong
     assert ("queries agree, keys do not" in str(found)) == wrong
+
+
+@pytest.mark.parametrize(("changed", "ratio"), [((20,), 3.0), (range(10, 14), 0.4)])
+def test_pairs_that_differ_are_told_with_their_ratios(changed, ratio):
+    inv_freq = inverse_frequencies(64)
+    inv_freq[list(changed)] *= ratio
+    found = compare(lambda x, p: Rope(inv_freq, 64)(x, p), PLAIN)
+    assert not found.agrees
+    assert found.mistake == ""
+    which = "20" if len(changed) == 1 else "10 to 13"
+    expected = (
+        f"frequencies of {len(changed)} of 32 pairs differ, in {which}: {ratio:g} to {ratio:g}"
+    )
+    assert any(expected in note for note in found.notes)
+
+
+def test_what_is_no_rotation_is_said_first_and_not_called_rounding():
+    def bent(x, positions):  # cos and sin exchanged in the second half
+        cos, sin = (t[:, :32] for t in tables(positions))
+        one, two = x.chunk(2, dim=-1)
+        return torch.cat((one * cos - two * sin, one * cos + two * sin), dim=-1)
+
+    found = identify(bent)
+    assert found.warnings[0].startswith("no rotation")
+    assert not any("low precision" in text for text in found.warnings)
+    assert compare(bent, PLAIN).mistake.startswith("no rotation")
+
+
+def test_a_position_that_jumps_is_not_called_rounding():
+    found = identify(lambda x, p: PLAIN(x, p + 3 * (p > 4)))
+    assert any(
+        text.endswith("frequency: positions are changed on the way") for text in found.warnings
+    )
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_layer_of_a_model_is_a_reference(index):
+    plain = {k: v for k, v in DYNAMIC.items() if k != "rope_scaling"}
+    assert compare(by_rows, models(plain).layers[index]).agrees
+    learned = models({"model_type": "gpt2", "n_layer": 2, "n_positions": 64}).layers[index]
+    with pytest.raises(ValueError, match="a layer that rotates, got one with learned"):
+        compare(by_rows, learned)
+
+
+@pytest.mark.parametrize("divided", [8.0, 1.0])
+def test_falcons_bias_is_named(divided):
+    found = identify(bias_of(alibi_slopes(8)) / divided)
+    assert ("as in Falcon" in found.facts["slopes"]) == (divided == 8)
+    assert any("right for Falcon alone" in text for text in found.warnings) == (divided == 8)

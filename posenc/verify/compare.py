@@ -11,7 +11,7 @@ from posenc.verify.calls import NotARotation, as_turn, said
 from posenc.verify.identify import FIRST_ROW, KINDS, identify
 from posenc.verify.measure import FAR, NEAR, starts_nowhere
 from posenc.verify.mistakes import Mistake, named_mistake, recognise, rotation_mistakes
-from posenc.verify.models import Model, models
+from posenc.verify.models import Layer, Model, models
 from posenc.verify.rope import Rope
 
 ANGLE = 2.0**-22
@@ -103,7 +103,8 @@ def compare(
     Args:
         yours: what `identify` takes.
         reference: likewise; or a `Rope`, as `identify(...).rope` and the layers of `models(...)`
-            have them; or what `models` gives or takes, for its first layer that rotates.
+            have them, or such a layer; or what `models` gives or takes, for its first layer that
+            rotates.
         kind: as in `identify`; biases, buckets and tables are compared entry by entry.
         apply: as in `identify`, for both.
         dim: as in `identify`.
@@ -129,6 +130,7 @@ def compare(
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
     notes: tuple[str, ...] = ()
+    yours, reference = _rotation_of(yours, "yours"), _rotation_of(reference, "reference")
     if isinstance(reference, Mapping | str | Path | Model) or hasattr(reference, "model_type"):
         read = reference if isinstance(reference, Model) else models(reference)
         rotating = [layer.rope for layer in read.layers if layer.rope is not None]
@@ -145,6 +147,15 @@ def compare(
     if kind not in (None, "rotation"):
         raise ValueError(f"a {kind} is compared as a tensor, got {type(yours).__name__}")
     return _compare_rotations(yours, reference, apply, dim, dtype, tolerance, notes)
+
+
+def _rotation_of(thing: object, what: str) -> object:
+    """The rotation of a layer; anything else as it is."""
+    if not isinstance(thing, Layer):
+        return thing
+    if thing.rope is None:
+        raise ValueError(f"{what} must be a layer that rotates, got one with {thing.method}")
+    return thing.rope
 
 
 def _compare_rotations(yours, reference, apply, dim, dtype, tolerance, said_before) -> Agreement:
@@ -199,7 +210,8 @@ def _compare_rotations(yours, reference, apply, dim, dtype, tolerance, said_befo
         if known:
             told = known.name, known.hint
         elif not scores:
-            told = _told_apart(mine, theirs, dtype)
+            told, apart = _told_apart(mine, theirs, dtype)
+            notes += apart
     elif mine.first_row and not theirs.first_row:
         agrees, told = False, ("one row of positions for the whole batch", FIRST_ROW)
     elif (by_axes := _axes_differ(mine, theirs, x, tolerance * RESULT[dtype] * 64)) is not None:
@@ -279,12 +291,12 @@ def _by_length(turn, x: Tensor, shortly: Tensor, positions: Tensor, longer: Tens
     return not torch.allclose(same.float(), shortly.float(), atol=1e-4)
 
 
-def _told_apart(mine, theirs, dtype: torch.dtype) -> tuple[str, str]:
-    """What `identify` finds wrong with one alone, or sees otherwise: a name and a hint."""
+def _told_apart(mine, theirs, dtype: torch.dtype) -> tuple[tuple[str, str], list[str]]:
+    """What `identify` finds wrong with one alone, or sees otherwise: a name and a hint; notes."""
     found, wanted = (identify(turn, dtype=dtype) for turn in (mine, theirs))
     fresh = [text for text in found.warnings if text not in wanted.warnings]
     if fresh:
-        return fresh[0].partition(":")[0], fresh[0]
+        return (fresh[0].partition(":")[0], fresh[0]), []
     one, two = found.data, wanted.data
     if one.get("scaling") == two.get("scaling") not in ("unknown", None):
         other = [
@@ -293,8 +305,25 @@ def _told_apart(mine, theirs, dtype: torch.dtype) -> tuple[str, str]:
             if one["settings"].get(key) != value
         ]
         if other:
-            return f"{two['scaling']} with other settings", f"same rule, but {', '.join(other)}"
-    return "", ""
+            hint = f"same rule, but {', '.join(other)}"
+            return (f"{two['scaling']} with other settings", hint), []
+    return ("", ""), _pairs_apart(one.get("inv_freq", []), two.get("inv_freq", []))
+
+
+def _pairs_apart(mine: list[float], theirs: list[float]) -> list[str]:
+    """Which frequencies differ, and by what ratios."""
+    if len(mine) != len(theirs) or not all(theirs):
+        return []
+    ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
+    other = [i for i, ratio in enumerate(ratios) if abs(ratio - 1) > 1e-4]
+    if not other:
+        return []
+    found = [ratios[i] for i in other]
+    which = f"{other[0]} to {other[-1]}" if len(other) > 1 else f"{other[0]}"
+    return [
+        f"frequencies of {len(other)} of {len(mine)} pairs differ, in {which}: "
+        f"{min(found):.4g} to {max(found):.4g} times the reference's"
+    ]
 
 
 def _scores_agree(queries, keys, positions: Tensor, scale: float) -> bool:

@@ -205,6 +205,7 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     """Turn what was measured into a description of it."""
     report = _Report({}, {"rotation": True, "head_dim": head_dim}, [], [])
     pairing, first = _pairing(seen, head_dim, report)
+    skewed = seen.skewed > 0.02  # what follows is of the first channel of each pair
     changing = (wrap(seen.angles[: seen.near] - seen.short).abs() > 1e-4).any().item()
     angles = seen.short if changing else seen.angles
     positions = seen.positions[: seen.near] if changing else seen.positions
@@ -220,10 +221,14 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     rough = left[: seen.near].abs().max().item() > 1e-3 + seen.noise
     if rough:  # not a frequency times a position: name what is near
         sure = sure.maximum(2.0**-8 * inv_freq.abs())
-        report.warnings.append(
-            "angles are not position times frequency: they were rounded to a low precision, or "
-            "positions are changed on the way"
-        )
+        spots = torch.tensor(positions[: seen.near], dtype=torch.float64)[:, None]
+        explained = (left[: seen.near].abs() <= 1e-3 + seen.noise + 2.0**-7 * spots).all()
+        rounding = "they were rounded to a low precision, or " if explained else ""
+        if not skewed:
+            report.warnings.append(
+                f"angles are not position times frequency: {rounding}positions are changed on the "
+                "way"
+            )
     order = torch.argsort(inv_freq, descending=True, stable=True)
     widened, sure = _with_still_pairs(inv_freq, sure, seen, head_dim, pairing)
     sorted_already = bool((widened[:-1] >= widened[1:] - 1e-9).all())
@@ -239,10 +244,11 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     turned = -angles if backwards or swapped else angles
     _say_precision(report, seen, named, widened, turned, left, positions)
     _say_length(report, changing, seen, head_dim)
-    if seen.skewed > 0.02:
-        report.warnings.append(
+    if skewed:
+        report.warnings.insert(
+            0,
             "no rotation: the two channels of a pair do not turn by one angle "
-            f"(they differ by {seen.skewed:.2g}); tables laid out for the other pairing, or a sign"
+            f"(they differ by {seen.skewed:.2g}); tables laid out for the other pairing, or a sign",
         )
     report.data["inv_freq"] = widened.tolist()
     if pairing is None:

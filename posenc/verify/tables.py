@@ -155,7 +155,11 @@ def _factor(factor: float) -> tuple[str, tuple]:
     if abs(width - round(width)) < 1e-2 * width and round(width) in (16, 32, 64, 80, 96, 128, 256):
         how = "divided" if factor < 1 else "multiplied"
         text = f"as published, {how} by sqrt({round(width)})"
-        return text, (f"slopes are {how} by the root of the head's width",)
+        warning = f"slopes are {how} by the root of the head's width"
+        if factor < 1:
+            text += ", as in Falcon"
+            warning += ": right for Falcon alone, which divides its bias as it does its scores"
+        return text, (warning,)
     return f"as published times {number(factor)}", (f"slopes are multiplied by {number(factor)}",)
 
 
