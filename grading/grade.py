@@ -193,13 +193,8 @@ def the_seed(out: Path, wanted: int | None) -> int:
         kept = json.loads(path.read_text(encoding="utf-8"))["seed"]
     except (OSError, ValueError, KeyError, TypeError):
         kept = None
-    seed = (
-        wanted
-        if wanted is not None
-        else kept
-        if isinstance(kept, int)
-        else secrets.randbelow(10**9)
-    )
+    fresh = kept if isinstance(kept, int) else secrets.randbits(48)
+    seed = fresh if wanted is None else wanted
     outputs.write(path, json.dumps({"seed": seed}) + "\n")
     return seed
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence, Set
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(r"^[ \t]*#[^\n'\"]*$", re.MULTILINE)  # and nothing else on its line
 _SHELL = re.compile(r"(?:^[ \t]*|=[ \t]*)(?:!|%{1,2}[a-z])[\x21-\x7e]{0,40}", re.MULTILINE)
+_USUAL = {"%matplotlib", "%config", "%time", "%%time", "%timeit", "%%timeit", "%load_ext"}
+_USUAL |= {"%autoreload"}
 SUSPICIOUS = frozenset(
     """
     ctypes gc inspect importlib builtins globals setattr settrace setprofile atexit subprocess
@@ -84,4 +86,4 @@ def takes(code: str, name: str) -> bool:
 def suspicious(code: str) -> list[str]:
     """What has no business in an answer, in linear time: a person should look at it."""
     shell = {match[0].strip() for match in _SHELL.finditer(code)}
-    return sorted(words(code) & SUSPICIOUS) + sorted(shell)[:5]
+    return sorted(words(code) & SUSPICIOUS) + sorted(shell - _USUAL)[:5]

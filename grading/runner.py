@@ -31,10 +31,14 @@ def _shell():
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
+    class Shell(InteractiveShell):
+        def enable_gui(self, gui=None):  # what %matplotlib asks for; there is no window
+            pass
+
     settings = Config()
     settings.HistoryManager.enabled = False
     settings.InteractiveShell.colors = "nocolor"
-    return InteractiveShell.instance(config=settings)
+    return Shell.instance(config=settings)
 
 
 def _text(error):

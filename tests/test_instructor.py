@@ -244,6 +244,7 @@ def test_odd_code_is_named_however_it_is_written():
                  "operator.attrgetter('a' + 'b')"):  # fmt: skip
         assert notebook.suspicious(code), code
     assert not notebook.suspicious("x = 7 % 3\nassert x != 2\ny = x %3")
+    assert not notebook.suspicious("%matplotlib inline\n%timeit 2 + 2")
 
 
 def test_an_answer_goes_on_below_code():
