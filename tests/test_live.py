@@ -11,6 +11,7 @@ import math
 import random
 import re
 from contextlib import contextmanager
+from itertools import pairwise
 
 import matplotlib as mpl
 import pytest
@@ -74,6 +75,7 @@ FIGURES = {
         bands={"a": ([2.9, 2.2, 1.5, 1.0], [3.1, 2.8, 2.5, 2.0])},
         start="b",
         digits=3,
+        says="{line} loses {y} at {x}, no more.",
     ),
     "query_key_clocks": live.query_key_clocks,
     "query_key_clocks-other": lambda: live.query_key_clocks(
@@ -509,6 +511,34 @@ class TestHands:
                 after = page.locator(".live").evaluate("(el) => el.live.values()")
                 assert after["cos"] == pytest.approx(before["cos"], abs=1e-9)
                 assert after["mean"] == pytest.approx(before["mean"], abs=1e-9)
+
+
+class TestLines:
+    @pytest.mark.parametrize("name", ["lengths", "lines", "lines-other"])
+    def test_names_stand_apart_and_beside_the_picture(self, opened, name):
+        with opened(name) as page:
+            frame = page.locator(".frame").bounding_box()
+            boxes = [each.bounding_box() for each in page.locator(".names > div").all()]
+        assert all(box["x"] >= frame["x"] + frame["width"] for box in boxes)
+        boxes.sort(key=lambda box: box["y"])
+        for upper, lower in pairwise(boxes):
+            assert upper["y"] + upper["height"] <= lower["y"] + 0.5
+
+    def test_a_line_that_is_pressed_comes_to_the_front(self, opened):
+        with opened("lines") as page:
+            box = page.locator(".frame").bounding_box()
+            page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.12 * box["height"])
+            assert state_of(page)["line"] == "root"
+            assert page.locator(".names [style*='--on: 1']").inner_text().startswith("root")
+
+    @pytest.mark.parametrize("says", ["{z}", "{", "{}"])
+    def test_a_sentence_asks_for_what_there_is(self, says):
+        with pytest.raises(ValueError, match=re.escape(f"got {says!r}")):
+            live.lines([0, 1], {"a": [1, 2]}, xlabel="x", ylabel="y", says=says)
+
+    def test_methods_have_their_names(self):
+        shown = live.lines([0, 1], {"rope": [1, 2], "b = -8": [1, 3]}, xlabel="x", ylabel="y")
+        assert shown.data["shown"] == ["RoPE", "b = \N{MINUS SIGN}8"]
 
 
 # ---------------------------------------------------------------------------- motion

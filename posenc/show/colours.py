@@ -34,6 +34,14 @@ _METHODS = {
     "t5-beyond": "olive",
     "hybrid": "blue",  # sinusoids, and the bias of T5
 }
+_NAMES = {
+    "shaw": "Shaw",
+    "transformer-xl": "Transformer-XL",
+    "t5": "T5",
+    "t5-beyond": "T5, beyond",
+    "rope": "RoPE",
+    "alibi": "ALiBi",
+}
 _ALIASES = {"sinusoid": "sinusoidal", "rotary": "rope"}
 
 # Weights: from nearly the paper through amber to nearly the ink. Signed numbers: two ends.
@@ -56,6 +64,16 @@ def method_colour(label: str) -> str | None:
     """
     name = _name_of(label)
     return name and light(name)
+
+
+def method_name(label: str) -> str:
+    """What readers call a method of `posenc.lab`; other labels stay as they are.
+
+    Example:
+        >>> [method_name(label) for label in ("rope", "none", "RoPE, judged at 64")]
+        ['RoPE', 'none', 'RoPE, judged at 64']
+    """
+    return _NAMES.get(label, label)
 
 
 def _name_of(label: str) -> str | None:

@@ -129,10 +129,10 @@ def clock_pair(
         dials.speeds(),
         h("div", _table(table, words), _curve(inv_freq, last), class_="side"),
         controls(
+            play("p", speed=1.2),
             slider("p", "first", 0, last, said="p_said", colour="p", rests=True),
             slider("q", "second", 0, last, said="q_said", colour="q", rests=True),
             switch("together", "move together"),
-            play("p", speed=1.2),
         ),
         data={
             "inv_freq": dials.as_list(inv_freq),

@@ -16,46 +16,55 @@ function at(spot, axis, row) {
   return row[i] + ((spot - axis[i]) / (axis[i + 1] - axis[i])) * (row[i + 1] - row[i]);
 }
 
-// The line that is nearest to a point, up and down.
-function nearestLine({ x, y }, { x: axis, rows }) {
-  const far = rows.map((row) => {
-    const spot = clamp(x, axis[0], axis[row.length - 1]);
-    return Math.abs(at(spot, axis, row) - y) + (Math.abs(spot - x) > 1e-9 ? 1e6 : 0);
+// The line that is nearest to a point as the eye sees it; of those that lie there, the one in front.
+function nearestLine(point, { names, x: axis, rows, size: [wide, high] }, front) {
+  const across = (x) => (2 * (x - point.x)) / wide, up = (y) => (y - point.y) / high;
+  const far = rows.map((row, n) => {
+    let least = Infinity;
+    for (let i = 0; i < row.length; i++) {
+      const [a, b] = [across(axis[i]), up(row[i])];
+      const [c, d] = i + 1 < row.length ? [across(axis[i + 1]) - a, up(row[i + 1]) - b] : [0, 0];
+      const part = clamp(-(a * c + b * d) / (c * c + d * d || 1), 0, 1);
+      least = Math.min(least, Math.hypot(a + part * c, b + part * d));
+    }
+    return least - (names[n] === front ? 0.01 : 0);
   });
   return far.indexOf(Math.min(...far));
 }
 
 const said = (shown) => (Math.abs(shown) >= 10 ? grouped(fixed(shown, 0)) : place(shown));
+const spoken = (value, digits) => grouped(fixed(value, digits));
 
 export default live({
   values({ at: x, line }, data) {
     const { names, x: axis, rows, digits } = data, front = names.indexOf(line);
     const [spot, shown] = placeNear(x, data, rows[front]);
-    const each = rows.map((row) =>
-      spot <= axis[row.length - 1] + 1e-9 ? fixed(at(spot, axis, row), digits) : "–");
     return {
       x: spot,
       y: at(spot, axis, rows[front]),
       front: names.map((name) => +(name === line)),
-      said_of: each,
-      value_said: each[front],
+      said_of: rows.map((row) =>
+        spot <= axis[row.length - 1] + 1e-9 ? spoken(at(spot, axis, row), digits) : "–"),
       x_said: said(shown),
     };
   },
-  describe: ({ line }, v, { labels: [[x, xUnit], [y, yUnit]] }) =>
-    `${line}. ${x}: ${v.x_said}${xUnit}; ${y}: ${v.value_said}${yUnit}.`,
+  describe({ line: name }, v, { names, shown, says }) {
+    const front = names.indexOf(name);
+    const parts = { line: shown[front], x: v.x_said, y: v.said_of[front] };
+    return says.replace(/\{(\w+)\}/g, (_, part) => parts[part]);
+  },
   goes: { line: ({ index, data }) => ({ line: data.names[index] }) },
   drags: {
-    at({ at: point, grip, data }) {
-      grip.line ??= data.names[nearestLine(point, data)];
+    at({ at: point, grip, state, data }) {
+      grip.line ??= data.names[nearestLine(point, data, state.line)];
       return { at: point.x, line: grip.line };
     },
   },
   tips: {
-    at({ at: point, data }) {
-      const i = nearestLine(point, data);
+    at({ at: point, state, data }) {
+      const i = nearestLine(point, data, state.line);
       const [spot, shown] = placeNear(point.x, data, data.rows[i]);
-      return `${data.names[i]}: ${fixed(at(spot, data.x, data.rows[i]), data.digits)} at ${said(shown)}`;
+      return `${data.shown[i]}: ${spoken(at(spot, data.x, data.rows[i]), data.digits)} at ${said(shown)}`;
     },
   },
 });

@@ -1,6 +1,7 @@
 """Named lines over one axis: point at one for its name and value."""
 
 import math
+import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from xml.etree.ElementTree import Element
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from posenc.lab.tables import Row
-from posenc.show.colours import looks
+from posenc.show.colours import looks, method_name
 from posenc.show.live.figure import LiveFigure, State
 from posenc.show.live.marks import (
     choice,
@@ -20,12 +21,14 @@ from posenc.show.live.marks import (
     knob,
     line,
     nearest,
-    note,
     place,
     plot,
+    power_of_two,
     round_ticks,
     slider,
 )
+
+HEIGHT, LETTERS = 19, 1.4  # of the picture, and of a name beside it, in em
 
 
 def lines(
@@ -40,12 +43,13 @@ def lines(
     bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     start: str | None = None,
     digits: int = 2,
+    says: str | None = None,
 ) -> LiveFigure:
-    """Lines of measured or computed values; one is in front, with its value at a place to drag.
+    """Lines of measured or computed values, each named at its right end; one is in front.
 
-    A line may end before the others (nan from there on), and has no value beyond. Methods have the
-    colours that they have everywhere; the second line of a colour is dashed. Where all of x are
-    whole numbers, so is the place.
+    All have their values at a place to drag. A line may end before the others (nan from there on),
+    and has no value beyond. Methods have the colours and names that they have everywhere; the
+    second line of a colour is dashed. Where all of x are whole numbers, so is the place.
 
     Args:
         x: [n], rising; positive if the scale is "log".
@@ -58,12 +62,14 @@ def lines(
         bands: name -> lowest and highest values [n], shown for the line in front.
         start: name of the line in front to begin with; the first by default.
         digits: behind the point of a value.
+        says: the sentence below, of {line}, {x} and {y}: "At {x} characters {line} loses {y} nats."
 
     Returns:
         What a notebook displays.
 
     Raises:
-        ValueError: if there are no curves, lengths differ, x does not rise, or a name is unknown.
+        ValueError: if there are no curves, lengths differ, x does not rise, a name is unknown, or
+            the sentence asks for something else.
 
     Example:
         >>> lines([0, 1, 2], {"a": [1, 2, 3], "b": [3, 1, 2]}, xlabel="x", ylabel="y")
@@ -85,11 +91,14 @@ def lines(
     if xscale == "log" and places[0] <= 0:
         raise ValueError(f"x must be positive on a log scale, got {places[0].item():g}")
 
+    says = says or f"At {{x}}{_unit(xlabel)}, {{line}}: {{y}}{_unit(ylabel)}."
+    _fill(says, line="", x="", y="")
+
     axis = places.log2() if xscale == "log" else places
     everything = torch.cat([*table.values(), *(band.flatten() for band in spread.values())])
     everything = everything[everything.isfinite()].tolist() + list((levels or {}).values())
     low, high = min(everything), max(everything)
-    low, high = low - 0.06 * (high - low or 1), high + 0.1 * (high - low or 1)
+    low, high = low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1)
     ends = axis[0].item(), axis[-1].item()
     known = {name: int(row.isfinite().sum()) for name, row in table.items()}  # from the first on
     last = {name: axis[known[name] - 1].item() for name in table}
@@ -116,36 +125,36 @@ def lines(
     def values(state: State) -> dict:
         front = state["line"]
         spot, shown = place_near(min(max(state["at"], ends[0]), last[front]))
-        said = [
-            fixed(at(spot, name), digits) if spot <= last[name] + 1e-9 else "\N{EN DASH}"
-            for name in names
-        ]
         return {
             "x": spot,
             "y": at(spot, front),
             "front": [int(name == front) for name in names],
-            "said_of": said,
-            "value_said": said[names.index(front)],
+            "said_of": [
+                _spoken(at(spot, name), digits) if spot <= last[name] + 1e-9 else "\N{EN DASH}"
+                for name in names
+            ],
             "x_said": grouped(fixed(shown, 0)) if abs(shown) >= 10 else place(shown),
         }
 
-    (x_name, x_unit), (y_name, y_unit) = _parts(xlabel), _parts(ylabel)
-
     def describe(state: State, values: dict) -> str:
-        return (
-            f"{state['line']}. {x_name}: {values['x_said']}{x_unit}; "
-            f"{y_name}: {values['value_said']}{y_unit}."
-        )
+        front = state["line"]
+        value = values["said_of"][names.index(front)]
+        return _fill(says, line=_shown(front), x=values["x_said"], y=value)
 
-    drawn, legend = [], []
+    upright = {name: math.log2(v) if xscale == "log" else v for name, v in (marks or {}).items()}
+    level = dict(levels or {})
+    drawn = [line([(v, low), (v, high)], class_="axis dashed") for v in upright.values()]
+    drawn += [line([(ends[0], v), (ends[1], v)], class_="axis dashed") for v in level.values()]
+    shares = [((row[known[name] - 1]).item() - low) / (high - low) for name, row in table.items()]
+    shares += [(v - low) / (high - low) for v in level.values()]
+    heights = _apart(shares, LETTERS / HEIGHT)
+    named = []
     for i, ((name, row), (colour, again)) in enumerate(
         zip(table.items(), looks(names), strict=True)
     ):
         along = axis[: known[name]].tolist()
         look, dashes = f"--c:var(--{colour})", " second" if again else ""
         follow = {"style": look, "data_set": f"--on:front.{i}"}
-        value = h("b", data_set=f"text:said_of.{i}")
-        legend.append(h("span", name, value, class_=dashes.strip(), data_go=f"line.{i}", **follow))
         if name in spread:
             below, above = spread[name][:, : known[name]].tolist()
             around = zip([*along, *along[::-1]], [*below, *above[::-1]], strict=True)
@@ -155,14 +164,15 @@ def lines(
         if len(points) == 1:
             points, kind = points * 2, "line one single"  # a dot
         drawn.append(line(points, class_=kind, **follow))
-    upright = dict(zip(marks or {}, _scaled(marks, xscale), strict=True))
-    level = dict(levels or {})
-    rules = [line([(v, low), (v, high)], class_="axis dashed") for v in upright.values()]
-    rules += [line([(ends[0], v), (ends[1], v)], class_="axis dashed") for v in level.values()]
-    words = [_label(name, v, high, "flag") for name, v in upright.items()]
-    words += [_label(name, ends[0], v, "flag level") for name, v in level.items()]
+        follow["style"] += f";--at:{heights[i]:.4f}"
+        parts = h("i"), h("span", _shown(name)), h("b", data_set=f"text:said_of.{i}")
+        named.append(h("div", *parts, class_=dashes.strip(), data_go=f"line.{i}", **follow))
+    for name, at_height in zip(level, heights[len(names) :], strict=True):
+        parts = h("i"), h("span", name)
+        named.append(h("div", *parts, class_="level", style=f"--at:{at_height:.4f}"))
+    here = line([(0, low), (0, high)], class_="line here", data_set="--x:x")
     picture = plot(
-        *rules,
+        here,
         *drawn,
         x=ends,
         y=(low, high),
@@ -170,11 +180,14 @@ def lines(
         yticks=round_ticks(low, high),
         xlabel=xlabel,
         ylabel=ylabel,
-        height="19em",
-        over=[*words, knob("--x:x --y:y", drag="at"), note("--x:x --y:y", "value_said")],
+        height=f"{HEIGHT}em",
+        over=[*_flags(upright, ends), knob("--x:x --y:y", drag="at")],
         data_drag="at",
         data_tip="at",
     )
+    picture.set("class", "plot named flagged" if upright else "plot named")
+    picture.append(h("div", "at ", h("b", data_set="text:x_said"), class_="where"))
+    picture.append(h("div", *named, class_="names", aria_hidden="true"))
     step = (ends[1] - ends[0]) / 40
     if whole and xscale == "linear":
         step = max(1, round(step))
@@ -182,19 +195,20 @@ def lines(
         "lines",
         f"Lines of {ylabel} over {xlabel}",
         picture,
-        h("div", *legend, class_="names", aria_hidden="true"),
         controls(
-            choice("line", "in front", {name: name for name in names}),
+            choice("line", "in front", {name: _shown(name) for name in names}),
             slider("at", xlabel, *ends, step=step, said="x_said"),
         ),
         data={
             "names": names,
+            "shown": [_shown(name) for name in names],
             "x": axis.tolist(),
             "rows": [row[: known[name]].tolist() for name, row in table.items()],
+            "size": [ends[1] - ends[0], high - low],
             "log": xscale == "log",
             "whole": whole,
             "digits": digits,
-            "labels": [[x_name, x_unit], [y_name, y_unit]],
+            "says": says,
         },
         state={"at": (ends[0] + ends[1]) / 2, "line": start},
         values=values,
@@ -209,15 +223,19 @@ def lengths(
     ylabel: str,
     levels: Mapping[str, float] | None = None,
     start: str | None = None,
+    unit: str = "tokens",
+    says: str | None = None,
 ) -> LiveFigure:
     """What was measured over the length of the test: a line a method, with its seeds in front.
 
     Args:
         rows: from `posenc.lab.rows`.
-        train_length: tokens of a training text.
+        train_length: of a training text.
         ylabel: what the score is, with its unit.
         levels: name -> score of a dotted line: chance, goal.
         start: method in front to begin with; the first by default.
+        unit: of lengths.
+        says: the sentence below, as in `lines`.
 
     Returns:
         What a notebook displays.
@@ -233,28 +251,90 @@ def lengths(
     return lines(
         places,
         {row.method: along(row, statistics.mean) for row in rows},
-        xlabel="length of the test (tokens)",
+        xlabel=f"length of the test ({unit})",
         ylabel=ylabel,
         xscale="log",
         marks={"training length": train_length},
         levels=levels,
         bands={row.method: (along(row, min), along(row, max)) for row in rows},
         start=start,
+        says=says,
     )
 
 
-def _scaled(marks: Mapping[str, float] | None, xscale: str) -> list[float]:
-    return [math.log2(v) if xscale == "log" else v for v in (marks or {}).values()]
+def _shown(name: str) -> str:
+    """A line's name as readers see it: methods by their own names, numbers with a true minus."""
+    return re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", method_name(name))
 
 
-def _label(text: str, x: float, y: float, look: str) -> Element:
-    return h("span", text, class_=look, style=f"--x:{x:.5g};--y:{y:.5g}", aria_hidden="true")
+def _unit(label: str) -> str:
+    """The unit of a label, with a space before: "loss (nats)" has " nats"."""
+    return f" {label.partition(' (')[2].removesuffix(')')}".rstrip()
 
 
-def _parts(label: str) -> tuple[str, str]:
-    """A label as the quantity and its unit, with a space before: ("loss", " nats")."""
-    quantity, _, unit = label.partition(" (")
-    return (quantity, f" {unit.removesuffix(')')}") if unit else (label, "")
+def _fill(says: str, **parts: str) -> str:
+    """A sentence with its parts in place."""
+    try:
+        return says.format(**parts)
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"says must ask for {{line}}, {{x}} and {{y}}, got {says!r}") from error
+
+
+def _spoken(value: float, digits: int) -> str:
+    """A value in words; the thousands of a whole one set apart."""
+    return grouped(fixed(value, digits))
+
+
+def _apart(wanted: Sequence[float], gap: float) -> list[float]:
+    """Heights from 0 to 1, at least `gap` apart and else as near as can be to the wanted ones.
+
+    Example:
+        >>> _apart([0.5, 0.0, 0.5], 0.25)
+        [0.375, 0.0, 0.625]
+    """
+    order = sorted(range(len(wanted)), key=wanted.__getitem__)
+    blocks: list[list[int]] = []  # neighbours that push one another
+    starts: list[float] = []
+
+    def start(block: list[int]) -> float:
+        middle = statistics.mean(wanted[i] - gap * n for n, i in enumerate(block))
+        return max(0.0, min(middle, 1 - gap * (len(block) - 1)))
+
+    for i in order:
+        blocks.append([i])
+        starts.append(start([i]))
+        while len(blocks) > 1 and starts[-1] < starts[-2] + gap * len(blocks[-2]):
+            upper = blocks.pop()
+            starts.pop()
+            blocks[-1] = blocks[-1] + upper
+            starts[-1] = start(blocks[-1])
+    found = {
+        i: first + gap * n
+        for block, first in zip(blocks, starts, strict=True)
+        for n, i in enumerate(block)
+    }
+    return [found[i] for i in range(len(wanted))]
+
+
+def _flags(upright: Mapping[str, float], ends: tuple[float, float]) -> list[Element]:
+    """The names of upright lines, above the picture; of two neighbours the left stands left."""
+    places = sorted(upright.values())
+    flags = []
+    for name, at in upright.items():
+        share = (at - ends[0]) / (ends[1] - ends[0])
+        later = [p for p in places if p > at]
+        crowded = later and (later[0] - at) / (ends[1] - ends[0]) < 0.3
+        side = "before" if share > 0.7 or (crowded and share > 0.2) else ""
+        flags.append(
+            h(
+                "span",
+                name,
+                class_=f"flag {side}".strip(),
+                style=f"--x:{at:.5g}",
+                aria_hidden="true",
+            )
+        )
+    return flags
 
 
 def _ticks(places: Tensor, xscale: str) -> dict[float, str]:
@@ -264,4 +344,4 @@ def _ticks(places: Tensor, xscale: str) -> dict[float, str]:
         return round_ticks(first, last)
     low, high = math.ceil(math.log2(first)), int(math.log2(last))
     powers = range(low, high + 1, math.ceil((high - low + 1) / 5))
-    return {power: f"{2**power:,}" for power in powers}
+    return {power: power_of_two(power) for power in powers}

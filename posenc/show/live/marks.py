@@ -37,9 +37,20 @@ def place(value: float) -> str:
     return fixed(value, 1).removesuffix(".0")
 
 
-def grouped(whole: str) -> str:
-    """A whole number in words, its thousands set apart."""
-    return re.sub(r"\B(?=(\d{3})+$)", ",", whole)
+def grouped(value: str) -> str:
+    """A number in words, its thousands set apart."""
+    whole, *rest = value.split(".")
+    return ".".join([re.sub(r"\B(?=(\d{3})+$)", ",", whole), *rest])
+
+
+def power_of_two(power: int) -> str:
+    """2 to the `power` on an axis, where room is scarce; k and M are 1024 and its square.
+
+    Example:
+        >>> [power_of_two(power) for power in (5, 11, 17, 20)]
+        ['32', '2k', '128k', '1M']
+    """
+    return f"{2 ** (power % 10)}{('', 'k', 'M')[power // 10]}"
 
 
 def nearest(value: float) -> int:
@@ -69,8 +80,9 @@ def require_place(name: str, value: float, words: Sequence[str]) -> None:
 
 
 def controls(*parts: Element) -> Element:
-    """The row of controls under a figure."""
-    return h("div", *parts, class_="controls")
+    """The controls under a figure: a row, or where there are many sliders two columns."""
+    many = sum("slider" in part.get("class", "") for part in parts) > 2
+    return h("div", *parts, class_="controls many" if many else "controls")
 
 
 def slider(
@@ -201,7 +213,7 @@ def plot(
         ]
         return h("div", *places, class_=kind, aria_hidden="true")
 
-    frame = h("div", *under, picture, *over, class_="frame")
+    frame = h("div", *under, picture, *over, class_="frame painted" if under else "frame")
     parts = [h("div", ylabel, class_="ylabel")] if ylabel else []
     parts += [ticks(yticks, low, high, "yticks"), frame, ticks(xticks, left, right, "xticks")]
     parts += [h("div", xlabel, class_="xlabel")] if xlabel else []
@@ -214,7 +226,7 @@ def round_ticks(low: float, high: float, most: int = 6) -> dict[float, str]:
     step = 10.0 ** math.floor(math.log10((high - low) / 2))
     step = next(s * step for s in (1, 2, 5, 10, 20) if (high - low) / (s * step) <= most - 1)
     ticks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
-    return {tick: number(tick).replace("-", "\N{MINUS SIGN}") for tick in ticks}
+    return {tick: grouped(number(tick)).replace("-", "\N{MINUS SIGN}") for tick in ticks}
 
 
 def line(points: Sequence[tuple[float, float]] | None = None, **attributes: object) -> Element:

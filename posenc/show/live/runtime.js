@@ -24,7 +24,10 @@ export const range = (n) => [...Array(n).keys()];
 export const fixed = (x, digits) =>
   x.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
 export const place = (x) => fixed(x, 1).replace(/\.0$/, "");
-export const grouped = (x) => String(x).replace(/\B(?=(\d{3})+$)/g, ",");
+export const grouped = (x) => {
+  const [whole, ...rest] = String(x).split(".");
+  return [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...rest].join(".");
+};
 
 const path = (points) => "M" + points.map(([x, y]) => `${+x.toFixed(4)} ${+y.toFixed(4)}`).join("L");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
