@@ -35,7 +35,7 @@ FIGURES = {
     "alibi": live.alibi,
     "alibi-other": lambda: live.alibi(num_heads=3, tokens=20, head=2),
     "buckets": live.buckets,
-    "buckets-other": lambda: live.buckets(num_buckets=8, max_distance=512),
+    "buckets-other": lambda: live.buckets(num_buckets=8, max_distance=64, distance=0),
     "clocks": live.clocks,
     "clocks-other": lambda: live.clocks(["a", "b", "a", "c"], dim=4, base=7.0, start=2),
     "clock_pair": live.clock_pair,
@@ -511,6 +511,18 @@ class TestHands:
                 after = page.locator(".live").evaluate("(el) => el.live.values()")
                 assert after["cos"] == pytest.approx(before["cos"], abs=1e-9)
                 assert after["mean"] == pytest.approx(before["mean"], abs=1e-9)
+
+
+class TestDigits:
+    def test_the_wave_is_on_the_digits_side_at_every_word_and_in_every_half_of_a_dial(self):
+        shape = live.digits(base=2, wheels=4)
+        for p in range(12):
+            found = shape.values({"p": p})
+            assert [wave > 0.5 for wave in found["smooth"]] == [d == 1 for d in found["digit"]]
+            assert found["digit"] == [p >> wheel & 1 for wheel in range(4)]
+            assert [math.sin(turn) < 0 for turn in found["hand"]] == [
+                d == 1 for d in found["digit"]
+            ]
 
 
 class TestLines:

@@ -94,9 +94,9 @@ def alibi(*, num_heads: int = 8, tokens: int = 64, head: int = 3) -> LiveFigure:
     attention = plot(
         line(data_set="d:weights"),
         x=(0, last),
-        y=(0, 0.66),
+        y=(0, 0.45),
         xticks={j: str(j) for j in range(0, tokens, max(1, tokens // 4))},
-        yticks={0: "0", 0.25: "25%", 0.5: "50%"},
+        yticks={0: "0", 0.2: "20%", 0.4: "40%"},
         xlabel="distance (tokens back)",
         ylabel="attention, all scores equal",
         height="14em",

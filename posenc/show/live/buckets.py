@@ -1,38 +1,39 @@
 """T5's buckets: near distances one by one, far ones together."""
 
-import math
-
 import torch
 
 from posenc import t5_buckets
 from posenc.show.live.figure import LiveFigure, State
-from posenc.show.live.marks import choice, controls, knob, line, nearest, note, plot, slider
+from posenc.show.live.marks import choice, controls, knob, line, note, plot, slider
 
-LAST = 600  # the farthest distance shown
-COUNTS, FARTHEST = (8, 16, 32, 64), (64, 128, 256, 512)
+LAST = 160  # the farthest distance shown
+COUNTS, FARTHEST = (8, 16, 32), (32, 64, 128)
 
 
-def buckets(*, num_buckets: int = 32, max_distance: int = 128) -> LiveFigure:
+def buckets(*, num_buckets: int = 32, max_distance: int = 128, distance: int = 40) -> LiveFigure:
     """The bucket of each distance back, as a decoder's T5 rounds it.
 
     Args:
-        num_buckets: to begin with: 8, 16, 32 or 64.
-        max_distance: likewise: 64, 128, 256 or 512.
+        num_buckets: to begin with: 8, 16 or 32.
+        max_distance: likewise: 32, 64 or 128.
+        distance: likewise, from 0 to 160.
 
     Returns:
         What a notebook displays.
 
     Raises:
-        ValueError: if num_buckets or max_distance is another number.
+        ValueError: if a number is another one.
 
     Example:
         >>> buckets()
-        live figure: buckets, d=2.58496, num_buckets=32, max_distance=128
+        live figure: buckets, d=40, num_buckets=32, max_distance=128
     """
     if num_buckets not in COUNTS:
         raise ValueError(f"num_buckets must be one of {COUNTS}, got {num_buckets}")
     if max_distance not in FARTHEST:
         raise ValueError(f"max_distance must be one of {FARTHEST}, got {max_distance}")
+    if not 0 <= distance <= LAST:
+        raise ValueError(f"distance must be from 0 to {LAST}, got {distance}")
     distances = torch.arange(LAST + 1)
     tables = {
         f"{count} {far}": t5_buckets(
@@ -44,52 +45,54 @@ def buckets(*, num_buckets: int = 32, max_distance: int = 128) -> LiveFigure:
 
     def values(state: State) -> dict:
         table = tables[f"{state['num_buckets']} {state['max_distance']}"]
-        distance = min(nearest(2 ** state["d"] - 1), LAST)
-        bucket = table[distance].item()
+        bucket = table[state["d"]].item()
         members = (table == bucket).nonzero()[:, 0]
         first, last = members[0].item(), members[-1].item()
         share = bucket / (int(state["num_buckets"]) - 1)
         return {
             "steps": _steps(table.tolist()),
-            "x": math.log2(1 + distance),
             "y": share,
-            "here": [[_left(first), share], [math.log2(1 + last + 0.5), share]],
+            "here": [[_left(first), share], [min(last + 0.5, LAST), share]],
+            "d": state["d"],
             "bucket": bucket,
             "bucket_said": f"bucket {bucket}",
             "first": first,
             "last": last,
-            "d_said": str(distance),
+            "d_said": str(state["d"]),
             "top": str(int(state["num_buckets"]) - 1),
         }
 
     def describe(state: State, values: dict) -> str:
         said = f"Distance {values['d_said']} is in bucket {values['bucket']}"
-        if values["first"] == values["last"]:
-            return said + ", alone."
-        if values["last"] == LAST:
-            return said + f", with all from {values['first']} on."
-        return said + f", with all from {values['first']} to {values['last']}."
+        first, last = values["first"], values["last"]
+        if first == last:
+            return f"{said}, alone."
+        if last == LAST:
+            return f"{said}, with all from {first} on."
+        return f"{said}, with {first} to {last}: {last - first + 1} distances."
 
-    marks = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
     return LiveFigure(
         "buckets",
         "T5's bucket of each distance",
         plot(
             line(data_set="d:steps"),
             line(data_set="d:here", class_="line p thick"),
-            x=(0, math.log2(1 + LAST)),
+            x=(0, LAST),
             y=(-0.06, 1.12),
-            xticks={math.log2(1 + d): str(d) for d in marks},
+            xticks={d: str(d) for d in range(0, LAST + 1, 32)},
             yticks={0: "0", 1: "=top"},
             xlabel="distance back (tokens)",
             ylabel="bucket",
             height="17em",
-            over=[knob("--x:x --y:y", colour="p", drag="d"), note("--x:x --y:y", "bucket_said")],
+            over=[
+                knob("--x:d --y:y", colour="p", drag="d"),
+                note("--x:d --y:y", "bucket_said", side="below"),
+            ],
             data_drag="d",
             data_tip="d",
         ),
         controls(
-            slider("d", "distance", 0, math.log2(1 + LAST), step=0.25, said="d_said", colour="p"),
+            slider("d", "distance", 0, LAST, said="d_said", colour="p", whole=True),
             choice("num_buckets", "buckets", {str(n): str(n) for n in COUNTS}),
             choice("max_distance", "max_distance", {str(n): str(n) for n in FARTHEST}),
         ),
@@ -98,7 +101,7 @@ def buckets(*, num_buckets: int = 32, max_distance: int = 128) -> LiveFigure:
             "last": LAST,
         },
         state={
-            "d": math.log2(6),
+            "d": distance,
             "num_buckets": str(num_buckets),
             "max_distance": str(max_distance),
         },
@@ -109,7 +112,7 @@ def buckets(*, num_buckets: int = 32, max_distance: int = 128) -> LiveFigure:
 
 def _left(distance: int) -> float:
     """Where the step of a distance begins."""
-    return math.log2(1 + distance - (distance > 0) / 2)
+    return max(0.0, distance - 0.5)
 
 
 def _starts(table: list[int]) -> list[int]:
@@ -124,4 +127,4 @@ def _steps(table: list[int]) -> list[list[float]]:
         if not points or bucket != table[d - 1]:
             points += [[_left(d), points[-1][1]]] if points else []
             points.append([_left(d), bucket / table[-1]])
-    return [*points, [math.log2(1 + len(table) - 1), 1.0]]
+    return [*points, [float(LAST), 1.0]]

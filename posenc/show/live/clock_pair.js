@@ -29,8 +29,7 @@ export default live({
   describe(_, v, { inv_freq }) {
     return (
       `Positions ${v.p_said} and ${v.q_said}: a distance of ${place(v.distance)}. ` +
-      `The cosines of the ${inv_freq.length} angles are ${v.cos_said.join(", ")}; ` +
-      `their mean is ${v.mean_said}.`
+      `The mean of the ${inv_freq.length} cosines is ${v.mean_said}.`
     );
   },
   // Tied together, the two keep their distance and stay within the sentence.

@@ -94,13 +94,13 @@ def clock_pair(
     def describe(state: State, values: dict) -> str:
         return (
             f"Positions {values['p_said']} and {values['q_said']}: a distance of "
-            f"{place(values['distance'])}. The cosines of the {len(inv_freq)} angles are "
-            f"{', '.join(values['cos_said'])}; their mean is {values['mean_said']}."
+            f"{place(values['distance'])}. The mean of the {len(inv_freq)} cosines is "
+            f"{values['mean_said']}."
         )
 
     def below(pair: int, wavelength: float) -> list[Element]:
         bar = h("div", class_="bar", data_set=f"--v:cos.{pair}", aria_hidden="true")
-        said = h("span", data_set=f"text:cos_said.{pair}", aria_hidden="true")
+        said = h("span", data_set=f"text:cos_said.{pair}")
         return [dials.period(wavelength), bar, said]
 
     clocks = [

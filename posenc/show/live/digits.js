@@ -2,14 +2,14 @@
 import { fixed, live, near, place } from "./runtime.js";
 import { turn } from "./dials.js";
 
-const digit = (p, k, base) => Math.floor(p / base ** k) % base;
-const smooth = (p, w, base) => ((base - 1) * (1 - Math.cos(p * w))) / 2;
+const digit = (p, k, base) => Math.floor((p + 0.5) / base ** k) % base;
+const smooth = (p, w, base) => ((base - 1) * (1 - Math.sin((p + 0.5) * w))) / 2;
 
 export default live({
   values({ p }, { inv_freq, words, base }) {
     const found = inv_freq.map((_, k) => digit(p, k, base));
     return {
-      hand: inv_freq.map((w) => p * w),
+      hand: inv_freq.map((w) => (p + 0.5) * w),
       at: p,
       digit: found,
       digit_said: found.map(String),
@@ -20,8 +20,8 @@ export default live({
   },
   describe(_, v, { base }) {
     return (
-      `Position ${v.p_said} has the digits ${[...v.digit_said].reverse().join(" ")} in base ${base}, ` +
-      `slowest first; without jumps they are ${[...v.smooth].reverse().map((s) => fixed(s, 2)).join(", ")}.`
+      `Position ${v.p_said} has the digits ${v.digit_said.join(" ")} in base ${base}, ` +
+      `fastest first; without jumps they are ${v.smooth.map((s) => fixed(s, 2)).join(", ")}.`
     );
   },
   drags: {
@@ -31,7 +31,7 @@ export default live({
   goes: { word: ({ index }) => ({ p: index }) },
   tips: {
     hand: ({ index, state: { p }, data: { inv_freq } }) =>
-      `wheel ${index}: ${fixed((p * inv_freq[index] * 180) / Math.PI, 0)}° from 12`,
+      `wheel ${index}: ${fixed(((p + 0.5) * inv_freq[index] * 180) / Math.PI, 0)}° from 12`,
     place: ({ at: { x }, index, data: { inv_freq, base } }) =>
       `at ${place(x)}: digit ${digit(x, index, base)}, without jumps ${fixed(smooth(x, inv_freq[index], base), 2)}`,
   },

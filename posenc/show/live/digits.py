@@ -33,8 +33,10 @@ def digits(
 ) -> LiveFigure:
     """A position as digits that jump, as wheels that turn smoothly, and as hands.
 
-    Wheel k makes a turn in base^(k+1) positions. Its digit jumps from one number to the next; the
-    smooth digit is how far the tip of its hand has come down from 12.
+    Wheel k makes a turn in base^(k+1) positions. A word fills the place from half a position
+    before it to half a position after: there its digit jumps. The hands are half a position on, so
+    the digit is the part of the dial where a hand stands (in base 2: right half 0, left half 1),
+    and the wave, how far left its tip is, goes up and down with it: (base - 1) (1 - sin) / 2.
 
     Args:
         words: the sentence; its first word is at position 0.
@@ -62,32 +64,33 @@ def digits(
 
     def values(state: State) -> dict:
         p = state["p"]
-        hands = angles(torch.tensor(p, dtype=torch.float64), frequencies)
-        found = [math.floor(p / unit) % base for unit in places]
+        hands = angles(torch.tensor(p + 0.5, dtype=torch.float64), frequencies)
+        found = [math.floor((p + 0.5) / unit) % base for unit in places]
         return {
             "hand": hands.tolist(),
             "at": p,
             "digit": found,
             "digit_said": [str(digit) for digit in found],
-            "smooth": ((base - 1) * (1 - hands.cos()) / 2).tolist(),
+            "smooth": ((base - 1) * (1 - hands.sin()) / 2).tolist(),
             "near_p": near(p, words),
             "p_said": place(p),
         }
 
     def describe(state: State, values: dict) -> str:
-        smooth = ", ".join(fixed(value, 2) for value in reversed(values["smooth"]))
+        smooth = ", ".join(fixed(value, 2) for value in values["smooth"])
         return (
-            f"Position {values['p_said']} has the digits {' '.join(values['digit_said'][::-1])} "
-            f"in base {base}, slowest first; without jumps they are {smooth}."
+            f"Position {values['p_said']} has the digits {' '.join(values['digit_said'])} in base "
+            f"{base}, fastest first; without jumps they are {smooth}."
         )
 
     x = torch.linspace(0, last, STEPS + 1, dtype=torch.float64)
-    smooth = (base - 1) * (1 - angles(x, frequencies).cos()) / 2  # [steps, wheels]
+    smooth = (base - 1) * (1 - angles(x + 0.5, frequencies).sin()) / 2  # [steps, wheels]
 
     def column(k: int) -> Element:
         jumps = [(0.0, 0)]
         for p in range(1, last + 1):
-            jumps += [(p, (p - 1) // places[k] % base), (p, p // places[k] % base)]
+            jumps += [(p - 0.5, (p - n) // places[k] % base) for n in (1, 0)]
+        jumps.append((last, last // places[k] % base))
         curve = plot(
             line(jumps, class_="line faint"),
             line(list(zip(x.tolist(), smooth[:, k].tolist(), strict=True)), class_="line p"),
@@ -108,7 +111,7 @@ def digits(
         caption = h("span", turns, class_="period", aria_hidden="true")
         clock = dials.dial(
             k,
-            dials.places(range(len(words)), frequencies[k].item()),
+            dials.places([p + 0.5 for p in range(len(words))], frequencies[k].item()),
             dials.hand(f"hand.{k}", "p"),
             below=[caption],
         )

@@ -241,6 +241,8 @@ def knob(at: str, *, colour: str = "ink", drag: str | None = None) -> Element:
     return h("i", class_=f"knob {colour}", data_set=at, data_drag=drag, aria_hidden="true")
 
 
-def note(at: str, text: str) -> Element:
-    """Words on a plot that follow two values and show a third."""
-    return h("span", class_="note", data_set=f"{at} text:{text}", aria_hidden="true")
+def note(at: str, text: str, *, side: str = "") -> Element:
+    """Words on a plot that follow two values and show a third; above, or "below" on the right."""
+    return h(
+        "span", class_=f"note {side}".strip(), data_set=f"{at} text:{text}", aria_hidden="true"
+    )

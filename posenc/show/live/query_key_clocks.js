@@ -52,8 +52,8 @@ export default live({
   }),
   describe(_, { rows: [first, ...others], d_said, n_said, m_said }) {
     const said =
-      `Query at ${m_said}, key at ${n_said}, distance ${d_said}: ${first.part_said.join(", ")} add up to the score ` +
-      `${first.score_said}. ${news(first.news)}`;
+      `Query at ${m_said}, key at ${n_said}, distance ${d_said}: ` +
+      `the score is ${first.score_said}. ${news(first.news)}`;
     return said + others.map((o) => ` Stretched, the score is ${o.score_said}. ${news(o.news)}`).join("");
   },
   drags: { hand0: (given) => pull(0, given), hand1: (given) => pull(1, given) },

@@ -25,9 +25,9 @@ def query_key_clocks(
 ) -> LiveFigure:
     """RoPE's score of a query and a key, one clock a channel pair.
 
-    The bar under a clock is what the pair adds; their sum is the score. The shaded ring is where
-    the key's hand could stand, seen from the query's, in a training on `trained` tokens. A hand
-    that leaves the ring is at an angle that no training has shown.
+    The bar under a clock is what the pair adds; their sum is the score. The ring in the key's
+    colour is where the key's hand could stand, seen from the query's, in a training on `trained`
+    tokens. When it leaves the ring, the pair is at a turn that no training has shown.
 
     Args:
         query: [dim], channels 2i and 2i + 1 are a pair; ones and zeros by default.
@@ -103,8 +103,7 @@ def query_key_clocks(
         first, *others = values["rows"]
         said = (
             f"Query at {values['m_said']}, key at {values['n_said']}, distance "
-            f"{values['d_said']}: {', '.join(first['part_said'])} add up to the score "
-            f"{first['score_said']}. {_news(first['news'])}"
+            f"{values['d_said']}: the score is {first['score_said']}. {_news(first['news'])}"
         )
         return said + "".join(
             f" Stretched, the score is {row['score_said']}. {_news(row['news'])}" for row in others
@@ -155,7 +154,7 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor) -> Element:
             data_set=f"--from:{at}.ring.{i}",
         )
         bar = h("div", class_="bar", data_set=f"--v:{at}.bar.{i}", aria_hidden="true")
-        said = h("span", data_set=f"text:{at}.part_said.{i}", aria_hidden="true")
+        said = h("span", data_set=f"text:{at}.part_said.{i}")
         clocks.append(
             dials.dial(
                 i,
