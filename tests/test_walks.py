@@ -149,7 +149,7 @@ class Copy:
         files = ["package", "kerple", "distribution", "api", "chapters", "exercises", "student"]
         chosen = (
             "kerple or doubled or _planted or public_names or numbered or in_that_order or "
-            "holds_its_tests or every_public_name or every_question_has or measured_by or syllabus"
+            "holds_its_tests or stands_on_the_page or every_question_has or measured_by or syllabus"
         )
         paths = [f"tests/test_{name}.py" for name in files]
         paths = [path for path in paths if (self.folder / path).exists()]
@@ -211,7 +211,7 @@ def test_what_contributing_says_is_enough(half):
     assert text.count(last) == 2
     questions.write_text(text.replace(last, last[:-1] + f"    chapter_{number},\n)"))
     (folder / "tests" / "answers" / f"chapter_{number}.py").write_text(ANSWERS)
-    recorded = half.python("-m", "grading.record")
+    recorded = half.python("-m", "grading.record", "doubled")
     assert recorded.returncode == 0, recorded.stderr
     found, said = half.test()
     assert set(found.values()) == {"PASSED"}, said
