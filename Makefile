@@ -6,7 +6,7 @@ PORT ?= 8000
 JOBS ?= 2
 BIN := .venv/bin
 READY := .venv/.ready
-CORE := $(wildcard $(patsubst posenc/%.py,tests/test_%.py,$(wildcard posenc/[a-z]*.py)))
+CORE := $(wildcard $(patsubst posenc/%.py,tests/test_%.py,$(wildcard posenc/[a-z]*.py))) tests/test_refusals.py
 SITE := _build/html
 PDF := _build/where-am-i.pdf
 CHAPTERS := $(wildcard chapters/*.ipynb)
@@ -31,7 +31,7 @@ help:
 	@echo "make grader     an environment and a sandbox for grading, for instructors"
 	@echo "make assignment NAME=02_sinusoidal    what to hand out, and what to grade it with"
 	@echo "make grade SUBMISSIONS=folder         grades and feedback for a folder of notebooks"
-	@echo "make mutants    plant small faults in posenc's core and count those that its tests notice"
+	@echo "make mutants    plant small faults in posenc and count those that its tests notice: hours"
 	@echo "make tools      what only tests and graders need: Chromium, Colab's versions, the grader's, a sandbox"
 	@echo "make clean      remove everything that was built"
 	@echo
@@ -73,7 +73,7 @@ quick: $(READY) lint
 
 mutants: $(READY)
 	@$(BIN)/pip install --quiet mutmut==3.8.1
-	@$(BIN)/mutmut run
+	@$(BIN)/mutmut run $(MUTANTS)
 	@$(BIN)/mutmut results
 
 lint: $(READY)

@@ -99,6 +99,12 @@ def test_integers_measure_as_by_hand(length):
         assert card[name].value == pytest.approx(value, abs=1e-12)
 
 
+def test_an_encoding_that_is_far_from_zero_is_measured_as_exactly():
+    here, far = (report_card(lambda p, start=start: integers(p) + start) for start in (0, 1e7))
+    for name in ("unique", "smooth"):
+        assert far[name].value == pytest.approx(here[name].value, rel=1e-9)
+
+
 def affine_error(rows, offset):
     """Fitted to two positions of three, measured on the third: by hand."""
     here = [[*row, 1.0] for row in rows[:-offset]]

@@ -53,6 +53,11 @@ def test_only_the_rows_looked_up_learn():
     same(encoding.weight.grad, torch.tensor([1.0, 0, 3, 0])[:, None].expand(4, 3))
 
 
+def test_a_table_of_one_row_is_looked_up_where_positions_have_no_values():
+    encoding = LearnedEncoding(1, 3)
+    same(torch.func.vmap(encoding)(torch.zeros(2, 4, dtype=int)), encoding.weight.expand(2, 4, 3))
+
+
 def test_rows_follow_the_dtype_of_the_table():
     encoding = LearnedEncoding(4, 3).to(torch.bfloat16)
     same(encoding(torch.arange(2)), encoding.weight[:2])

@@ -44,6 +44,7 @@ WRAPPED = torch.tensor([254, 255, 0, 1], dtype=torch.uint8)
 FREQUENCIES = torch.tensor([1.0, 0.1], dtype=torch.float64)
 CAUSAL = {"causal": True}
 HEADS = torch.ones(2, 3, 4)  # 2 heads, 3 rows, 4 channels
+THREE = torch.ones(3, 3, 4)  # heads that 2 cannot share
 SLOPES = alibi_slopes(2)
 LEARNED, T5 = LearnedEncoding(4, 2), T5RelativeBias(2)
 SHAW, XL = ShawRelative(4, max_distance=2), TransformerXLRelative(2, 4, 6)
@@ -340,7 +341,7 @@ RELATIVE_ROWS = [
     *layer_rows("key_positions must be consecutive and 1-D, got [0, 2] at 0", columns=2 * P),
     *layer_rows("v must have one row for each of 3 keys, got 2", v=HEADS[:, :2]),
     *layer_rows("k must have the 4 channels of q, got 3", k=HEADS[..., :3]),
-    *layer_rows("k must have the leading axes (2,) of q, got (1,)", k=HEADS[:1]),
+    *layer_rows("k must have the leading axes (2,) of q, got (3,)", k=THREE),
     *layer_rows(
         "mask must be boolean, True where a query may look, got torch.float32",
         error=TypeError,
@@ -391,7 +392,7 @@ ATTENTION_ROWS = [
         bias=torch.tensor([0.0, -INF, 0.0])[:, None].expand(3, 3),
     ),
     blockwise("k must have the 4 channels of q, got 3", k=HEADS[..., :3]),
-    blockwise("k must have the leading axes (2,) of q, got (1,)", k=HEADS[:1]),
+    blockwise("k must have the leading axes (2,) of q, got (3,)", k=THREE),
     blockwise("query_positions must name all 3 rows, got 1", rows=P[2:]),
     blockwise("key_positions must name all 3 rows, got 2", columns=P[:2]),
     blockwise("query_positions must be consecutive and 1-D, got [0, 2] at 0", rows=2 * P),
@@ -430,7 +431,7 @@ ATTENTION_ROWS = [
     ),
     attend("k must have the 4 channels of q, got 3", k=HEADS[..., :3]),
     attend("v must have one row for each of 3 keys, got 2", v=HEADS[:, :2]),
-    attend("k must have the leading axes (2,) of q, got (1,)", k=HEADS[:1]),
+    attend("k must have the leading axes (2,) of q, got (3,)", k=THREE),
     attend("v must have the leading axes (2,) of q, got ()", v=HEADS[0]),
     *(per_score("bias", *shape, dtype=torch.float32) for shape in SHAPES),
     *(per_score("mask", *shape) for shape in SHAPES),
@@ -555,7 +556,10 @@ REPORT_ROWS = [
         *(torch.ones(32, 2), torch.ones(128, 2), torch.ones(32, 2)),
     ),
     graded("encoding must return finite numbers in range, got nan", torch.full((32, 1), NAN)),
-    graded("encoding must return finite numbers in range, got inf", torch.full((32, 1), INF)),
+    graded(
+        "encoding must return finite numbers in range, got inf",
+        torch.tensor([0.0] * 30 + [INF, NAN])[:, None],
+    ),
     graded(
         "encoding must return one row for each of 128 positions, got shape (32, 2)",
         *(torch.ones(32, 2), torch.ones(32, 2)),
@@ -582,7 +586,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("error", "message", "owner", "call"), ROWS)
 def test_a_bad_call_is_refused_by_name_rule_and_value(error, message, owner, call):
-    with pytest.raises(error, match=re.escape(message)):
+    with pytest.raises(error, match=rf"\A{re.escape(message)}\Z"):
         call()
 
 

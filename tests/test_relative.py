@@ -27,6 +27,7 @@ from posenc import (
     t5_buckets,
     toeplitz,
 )
+from posenc.relative import blocks_of_queries
 
 # num_buckets, max_distance, bidirectional
 T5_SETTINGS = [(32, 128, True), (32, 128, False), (4, 2, True), (7, 50, False), (64, 1000, True)]
@@ -126,7 +127,8 @@ def test_skew_takes_any_strides():
 
 
 def test_the_gradients_of_toeplitz_and_skew_are_right():
-    assert gradcheck(partial(toeplitz, num_queries=3), randn(2, 6).requires_grad_())
+    for lead in ((), (2,), (2, 3)):
+        assert gradcheck(partial(toeplitz, num_queries=3), randn(*lead, 6).requires_grad_())
     assert gradcheck(skew, randn(2, 3, 6).requires_grad_())
 
 
@@ -310,10 +312,21 @@ def test_outputs_in_blocks_are_those_of_the_plain_form(span, causal, kind):
     for block_size in (1, 2, 128):
         outputs = layer.outputs(*x, *positions, causal=causal, block_size=block_size)
         close(outputs, expected, atol=1e-13)
+        first = layer.outputs(*(t[0] for t in x), *positions, causal=causal, block_size=block_size)
+        close(first, expected[0], atol=1e-13)
         for ours, theirs in zip(
             torch.autograd.grad(outputs, inputs, upstream), gradients, strict=True
         ):
             close(ours, theirs, atol=1e-11)
+
+
+@pytest.mark.parametrize("start", [0, 4])
+def test_a_block_of_queries_leaves_out_the_keys_that_are_ahead_of_all_of_it(start):
+    positions = run(start, 6), run(0, 10)
+    for causal, expected in ((True, [start + 4, start + 6]), (False, [10, 10])):
+        blocks = list(blocks_of_queries(*positions, causal=causal, block_size=4))
+        assert [rows for rows, *_ in blocks] == [slice(0, 4), slice(4, 6)]
+        assert [keys.stop for _, keys, *_ in blocks] == expected
 
 
 def test_transformer_xl_stores_no_angles():

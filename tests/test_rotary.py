@@ -93,6 +93,9 @@ def test_the_real_formula_agrees_with_the_complex_product(pairing, name, rotary_
     turned = rotate(x, rotation, pairing=pairing, rotary_dim=rotary_dim)
     close(turned[..., :width], real, atol=5e-7)
     same(turned[..., width:], x[..., width:])
+    low = rotary._turn_real(x[..., :width].bfloat16(), phasors(rotation), pairing)
+    assert low.dtype == torch.bfloat16
+    close(low, real, atol=16 * ROUNDING[torch.bfloat16])
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])

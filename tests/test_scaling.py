@@ -1,6 +1,7 @@
 """Stretched frequencies: beside the papers, literally, and beside transformers."""
 
 import math
+import re
 
 import pytest
 import spec
@@ -26,6 +27,7 @@ from posenc import (
     yarn_scaling,
 )
 
+W = inverse_frequencies(8)
 factors = st.sampled_from([1.0, 1.5, 4.0, 32.0])
 lengths = st.sampled_from([64, 2048, 8192])
 wide = st.sampled_from([4, 6, 64, 128])
@@ -112,6 +114,33 @@ def test_proportional_keeps_the_fastest(dim, base, share):
     assert gain == 1
 
 
+def test_frequencies_that_were_rounded_to_float32_are_geometric_enough():
+    inv_freq = inverse_frequencies(128)
+    rounded, exact = (
+        yarn_scaling(w, factor=4, trained_length=512, ramp="dimensions")[0]
+        for w in (inv_freq.float().double(), inv_freq)
+    )
+    assert not torch.equal(rounded, exact)
+    relative_close(rounded, exact, 1e-6)
+
+
+@pytest.mark.parametrize("factor", [2.0, 8.0])
+def test_a_ramp_that_begins_where_it_ends_is_a_step(factor):
+    scaled, _ = yarn_scaling(W, factor=factor, trained_length=6, ramp="dimensions")
+    relative_close(scaled, [W[0], *(W[1:] / factor)], 1e-15)
+    relative_close(scaled, spec.yarn_by_dimensions(8, 1e4, factor, 6, 1.0, 32.0, True), 1e-9)
+
+
+def test_the_defaults_are_those_of_the_models_that_use_it():
+    inv_freq, positions = inverse_frequencies(128, base=500_000.0), torch.arange(0, 99_999, 13)
+    llama3 = {"factor": 8.0, "trained_length": 8192, "slow": 1.0, "fast": 4.0}
+    same(llama3_scaling(inv_freq)[0], parts_scaling(inv_freq, **llama3)[0])
+    llama3["slow"] = 0.25
+    same(llama3_scaling(inv_freq, slow=0.25)[0], parts_scaling(inv_freq, **llama3)[0])
+    llama4 = {"scale": 0.1, "length": 8192, "first": 1}
+    same(query_gain(positions), query_gain(positions, **llama4))
+
+
 def test_the_two_ramps_of_yarn_are_up_to_four_times_apart():
     options = {"factor": 32, "trained_length": 4096}
     code, paper = (
@@ -193,6 +222,11 @@ def test_longrope_switches_once_the_text_is_longer_than_trained(length):
     )
     close(scaled, inv_freq / (3.0 if length > 4096 else 1.5), atol=1e-16)
     assert gain == pytest.approx(math.sqrt(1 + 5 / 12))
+
+
+def test_longrope_takes_the_shortest_training_that_has_a_gain():
+    options = {"short_factors": W, "long_factors": W, "factor": 4, "length": 1}
+    assert longrope_scaling(W, trained_length=2, **options)[1] == pytest.approx(math.sqrt(3))
 
 
 @pytest.mark.parametrize(("scale", "length", "first"), [(0.1, 8192, 1), (0.3, 100, 0)])
@@ -280,8 +314,6 @@ def test_transformers_scales_likewise(settings, dim, length):
 
 # Refusals
 
-
-W = inverse_frequencies(8)
 LONGROPE = {"factor": 4, "length": 9, "trained_length": 8}
 REFUSED = [
     (ValueError, "factor must be finite and at least 1, got 0.5", linear_scaling, {"factor": 0.5}),
@@ -311,7 +343,7 @@ REFUSED = [
     ),
     (
         ValueError,
-        "ramp must be one of",
+        "ramp must be one of ('rotations', 'dimensions'), got 'paper'",
         yarn_scaling,
         {"factor": 2, "trained_length": 8, "ramp": "paper"},
     ),
@@ -329,13 +361,13 @@ REFUSED = [
     ),
     (
         ValueError,
-        "short_factors must be 4 positive numbers, one a pair",
+        "short_factors must be 4 positive numbers, one a pair, got [1.0, 0.1]",
         longrope_scaling,
         {"short_factors": W[:2], "long_factors": W, **LONGROPE},
     ),
     (
         ValueError,
-        "long_factors must be 4 positive numbers, one a pair",
+        "long_factors must be 4 positive numbers, one a pair, got [0.0, 0.0, 0.0, 0.0]",
         longrope_scaling,
         {"short_factors": W, "long_factors": 0 * W, **LONGROPE},
     ),
@@ -351,14 +383,32 @@ REFUSED = [
         longrope_scaling,
         {"short_factors": W, "long_factors": W, **LONGROPE, "gain": 0},
     ),
-    (ValueError, r"share must be within \[0, 1\], got 1.5", proportional_scaling, {"share": 1.5}),
+    (ValueError, "share must be within [0, 1], got 1.5", proportional_scaling, {"share": 1.5}),
+    (
+        ValueError,
+        "gain must be positive and finite, got 0",
+        yarn_scaling,
+        {"factor": 2, "trained_length": 8, "ramp": "rotations", "gain": 0},
+    ),
+    (
+        ValueError,
+        "length must be positive, got 0",
+        longrope_scaling,
+        {"short_factors": W, "long_factors": W, **LONGROPE, "length": 0},
+    ),
+    (
+        TypeError,
+        "trained_length must be an int, got 8.0",
+        longrope_scaling,
+        {"short_factors": W, "long_factors": W, **LONGROPE, "trained_length": 8.0},
+    ),
 ]
 
 
 @pytest.mark.usefixtures("annotations_off")
 @pytest.mark.parametrize(("error", "message", "function", "options"), REFUSED)
 def test_bad_settings_are_refused(error, message, function, options):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=rf"\A{re.escape(message)}\Z"):
         function(W, **options)
 
 
@@ -374,10 +424,17 @@ def test_bad_frequencies_are_refused(name):
 
 
 @pytest.mark.parametrize(
-    "bad", [W.flip(0), torch.ones_like(W), linear_scaling(W, factor=2)[0] ** 2 + W]
+    "bad",
+    [
+        W.flip(0),
+        torch.ones_like(W),
+        linear_scaling(W, factor=2)[0] ** 2 + W,
+        W * torch.tensor([1, 1, 1 + 3e-5, 1]),
+    ],
 )
 def test_a_ramp_over_dimensions_needs_geometric_frequencies(bad):
-    with pytest.raises(ValueError, match="inv_freq must fall by one ratio"):
+    message = r"\Ainv_freq must fall by one ratio from pair to pair for a ramp over dimensions\Z"
+    with pytest.raises(ValueError, match=message):
         yarn_scaling(bad, factor=2, trained_length=8, ramp="dimensions")
 
 
@@ -392,6 +449,8 @@ def test_a_ramp_over_dimensions_needs_geometric_frequencies(bad):
         ("scale must be finite, got nan", lambda: query_gain(torch.arange(3), scale=math.nan)),
         ("positions must not be below -1, got -2", lambda: query_gain(torch.tensor([-2]))),
         ("inv_freq must be one row of 2 or more", lambda: ntk_scaling(W[:1], factor=2)),
+        ("inv_freq must be one row of 2 or more", lambda: BY_NAME["yarn, code"](W[:1])),
+        ("positions must be finite, got nan", lambda: query_gain(torch.tensor([math.nan]))),
     ],
 )
 def test_other_bad_values_are_refused(message, call):
