@@ -75,6 +75,7 @@ FOLDERS = {
     "gemma2": ("gemma2", "Gemma2RotaryEmbedding"),
     "gemma3_text": ("gemma3", "Gemma3RotaryEmbedding"),
     "gemma4_text": ("gemma4", "Gemma4TextRotaryEmbedding"),
+    "deepseek_v2": ("deepseek_v2", "DeepseekV2RotaryEmbedding"),
     "deepseek_v3": ("deepseek_v3", "DeepseekV3RotaryEmbedding"),
     "gpt_oss": ("gpt_oss", "GptOssRotaryEmbedding"),
     "smollm3": ("smollm3", "SmolLM3RotaryEmbedding"),
@@ -127,6 +128,7 @@ SCALED = [
     ("mistral", {"rope_parameters": {**YARN, "rope_theta": 1e6}, "sliding_window": None}),
     ("qwen2", {"rope_parameters": {**YARN, "rope_theta": 1e6}, "max_position_embeddings": 4096}),
     ("qwen3", {"rope_parameters": {**YARN, "beta_fast": 16.0, "rope_theta": 1e6}}),
+    ("deepseek_v2", {"rope_parameters": {**DEEPSEEK, "rope_theta": 1e4}}),
     ("deepseek_v3", {"rope_parameters": {**DEEPSEEK, "rope_theta": 1e4}}),
     ("gpt_oss", {"rope_parameters": {**YARN, "truncate": False, "rope_theta": 150000.0}}),
     (
@@ -286,6 +288,20 @@ def test_llama4_turns_neighbours_as_complex_numbers():
 
     found = compare(theirs, models(config).layers[0].rope)
     assert found.agrees, found
+
+
+def test_deepseek_v2_turns_neighbours_where_v3_reorders_them():
+    config = configured("deepseek_v2", qk_rope_head_dim=32)
+    deepseek = modeling("deepseek_v2")
+    module = deepseek.DeepseekV2RotaryEmbedding(config)
+
+    def theirs(q, k, positions):  # [b, h, n, d]
+        return deepseek.apply_rotary_emb(q, k, module(q, positions[None]))
+
+    found = compare(theirs, models(config))
+    assert found.agrees, found
+    reordered = configured("deepseek_v3", qk_rope_head_dim=32)
+    assert not compare(theirs, models(reordered)).agrees
 
 
 @pytest.mark.parametrize("rotary_dim", [16, 64])

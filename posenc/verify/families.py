@@ -30,6 +30,9 @@ class Family:
         missing: the rope parameters that the family has when the file has none.
         share_key: the key of the rotary share in older files.
         unread: keys of other families that this one's reader passes over.
+        sections: pairs for time, rows and columns (M-RoPE) if the file gives none.
+        dealt: whether these axes are dealt out pair by pair, not in three chunks.
+        divides: whether the bias is divided by sqrt(head_dim), as the scores are.
         note: a peculiarity, in words.
     """
 
@@ -52,6 +55,9 @@ class Family:
     missing: tuple[tuple[str, object], ...] = ()
     share_key: str = "rotary_pct"
     unread: tuple[str, ...] = ()
+    sections: tuple[int, ...] = ()
+    dealt: bool = False
+    divides: bool = False
     note: str = ""
 
 
@@ -142,7 +148,10 @@ _YARN_OF_MINISTRAL3 = (
 )
 _GLM = Family(pairing="interleaved", share=0.5, reads_share=True, defaults=(("head_dim", 128),))
 _QWEN = Family(kinds=_qwen)
-_QWEN_VL = Family(theta=1_000_000.0, kinds=_qwen)
+_QWEN_VL = Family(theta=1_000_000.0, kinds=_qwen, sections=(16, 24, 24))
+_QWEN3_VL = Family(
+    theta=500_000.0, defaults=(("head_dim", 128),), sections=(24, 20, 20), dealt=True
+)
 _LLAMA4 = Family(
     theta=500_000.0,
     pairing="interleaved",
@@ -164,7 +173,11 @@ FAMILIES = {
     "umt5": Family("t5", note="each layer has its own table of buckets"),
     "bloom": Family("alibi", note="one row m j a head, which softmax takes as -m (i - j)"),
     "mpt": Family("alibi"),
-    "falcon": Family(note="with alibi: true the bias is divided by sqrt(head_dim)"),
+    "falcon": Family(
+        divides=True,
+        defaults=(("hidden_size", 4544), ("num_attention_heads", 71)),
+        note="with alibi: true the bias is divided by sqrt(head_dim)",
+    ),
     "gptj": Family(pairing="interleaved", width="rotary_dim"),
     "codegen": Family(pairing="interleaved", width="rotary_dim"),
     "roformer": Family(pairing="interleaved"),
@@ -202,8 +215,8 @@ FAMILIES = {
     "qwen2_vl_text": _QWEN_VL,
     "qwen2_5_vl": _QWEN_VL,
     "qwen2_5_vl_text": _QWEN_VL,
-    "qwen3_vl": Family(theta=500_000.0, defaults=(("head_dim", 128),)),
-    "qwen3_vl_text": Family(theta=500_000.0, defaults=(("head_dim", 128),)),
+    "qwen3_vl": _QWEN3_VL,
+    "qwen3_vl_text": _QWEN3_VL,
     "gemma": Family(defaults=(("head_dim", 256),)),
     "gemma2": Family(kinds=every(2), defaults=(("head_dim", 256), ("sliding_window", 4096))),
     "gemma3": Family(
@@ -220,6 +233,7 @@ FAMILIES = {
     ),
     "gemma4": _GEMMA4,
     "gemma4_text": _GEMMA4,
+    "deepseek_v2": Family(pairing="interleaved", width="qk_rope_head_dim"),
     "deepseek_v3": Family(pairing="interleaved in, half out", width="qk_rope_head_dim"),
     "gpt_oss": Family(
         theta=150_000.0,

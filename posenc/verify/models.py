@@ -3,13 +3,14 @@
 import difflib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from posenc.axial import mrope_axes
 from posenc.frequencies import inverse_frequencies
 from posenc.scaling import (
     dynamic_ntk_scaling,
@@ -94,10 +95,11 @@ class Layer:
         rope: the rotation, to be called or compared; None without one.
         base: of the frequencies before scaling.
         scaling: its name; "none" without one.
-        settings: its parameters, as `posenc.scaling` calls them.
+        settings: its parameters, as `posenc.scaling` calls them; those of a bias likewise.
         window: how many positions a query sees, itself included, None if all before it.
         temperature: parameters of `query_gain`, None without one.
         softmax: by what scores are multiplied besides 1/sqrt(d) (DeepSeek's mscale squared).
+        at: the rotation for a text of so many positions, if that changes it; None otherwise.
     """
 
     kind: str
@@ -109,6 +111,7 @@ class Layer:
     window: int | None = None
     temperature: dict | None = None
     softmax: float = 1.0
+    at: Callable[[int], Rope] | None = None
 
     def signature(self) -> tuple:
         """What makes two layers alike."""
@@ -119,7 +122,7 @@ class Layer:
 
     def as_dict(self) -> dict[str, object]:
         """Everything as JSON can hold it."""
-        data = {k: v for k, v in self.__dict__.items() if k != "rope"}
+        data = {k: v for k, v in self.__dict__.items() if k not in ("rope", "at")}
         if self.rope is not None:
             data |= {
                 "pairing": self.rope.pairing,
@@ -160,7 +163,7 @@ class Model:
             groups.setdefault(layer.signature(), []).append(i)
         for members in groups.values():
             lines.append(
-                f"  layers {_ranges(members)}: {_told(self.layers[members[0]], self.context)}"
+                f"  layers {ranges(members)}: {_told(self.layers[members[0]], self.context)}"
             )
         lines += [f"  {key}: {value}" for key, value in self.details.items()]
         return "\n".join(lines + [f"  note: {note}" for note in self.notes])
@@ -240,7 +243,7 @@ def models(config: object, *, length: int | None = None) -> Model:
         for kind, turn in zip(kinds, turns, strict=False)
     )
     _check_windows(raw, layers, model_type, notes)
-    details = _sections(raw, parameters)
+    details = _sections(family, parameters)
     return Model(model_type, context, at, layers, tuple(dict.fromkeys(notes)), details)
 
 
@@ -410,12 +413,19 @@ def _layer(
     plain = inverse_frequencies(rotary, base=float(own["rope_theta"]))
     inv_freq, gain, scaling, settings = scaled(plain, own, raw, length, context, notes)
     softmax = 1.0
-    if raw["model_type"] == "deepseek_v3" and own.get("mscale_all_dim") and scaling == "yarn":
+    if raw["model_type"].startswith("deepseek") and own.get("mscale_all_dim") and scaling == "yarn":
         softmax = yarn_gain(settings["factor"], mscale=own["mscale_all_dim"]) ** 2
     pairing = family.pairing
     if raw["model_type"] == "deepseek_v3" and raw.get("rope_interleave") is False:
         pairing = "half"
-    rope = Rope(inv_freq, width, pairing, gain, plain=plain if scaling != "none" else None)
+    axis = _axes(raw, family, own, rotary // 2, notes)
+    before = plain if scaling != "none" else None
+    rope = Rope(inv_freq, width, pairing, gain, plain=before, axis=axis)
+
+    def at(length: int) -> Rope:
+        inv_freq, gain, *_ = scaled(plain, own, raw, length, context, [])
+        return rope.but(inv_freq=inv_freq, gain=gain)
+
     return Layer(
         kind,
         "rope",
@@ -426,6 +436,7 @@ def _layer(
         window,
         temperature,
         softmax,
+        at if scaling in ("dynamic", "longrope") else None,
     )
 
 
@@ -493,6 +504,14 @@ def scaled(
         return *dynamic_ntk_scaling(plain, **settings), kind, settings
     settings["trained_length"] = int(original)
     if kind == "llama3":
+        for key in ("low_freq_factor", "high_freq_factor"):
+            if key not in own:
+                raise ValueError(f"rope parameters of type 'llama3' must have {key}, got none")
+        if not 0 <= own["low_freq_factor"] < own["high_freq_factor"]:
+            raise ValueError(
+                "low_freq_factor must be below high_freq_factor and not negative, got "
+                f"{number(own['low_freq_factor'])} and {number(own['high_freq_factor'])}"
+            )
         settings |= {"slow": own["low_freq_factor"], "fast": own["high_freq_factor"]}
         return *llama3_scaling(plain, **settings), kind, settings
     if kind == "yarn":
@@ -504,6 +523,13 @@ def scaled(
         return *yarn_scaling(plain, **settings, gain=gain), kind, settings
     settings["length"] = length
     notes.append(f"frequencies change with the length: these are for {length} positions")
+    for which in ("short", "long"):
+        listed = own.get(f"{which}_factor")
+        if listed is None or len(listed) != len(plain):
+            raise ValueError(
+                f"{which}_factor must list {len(plain)} factors, one a pair of channels, "
+                f"got {'none' if listed is None else len(listed)}"
+            )
     factors = {
         f"{which}_factors": torch.tensor(own[f"{which}_factor"], dtype=torch.float64)
         for which in ("short", "long")
@@ -547,14 +573,27 @@ def _check_windows(raw: dict, layers: tuple[Layer, ...], model_type: str, notes:
         notes.append(f"sliding_window {raw['sliding_window']} is ignored: {why}")
 
 
-def _sections(raw: dict, parameters: dict[str, dict]) -> dict:
-    own = next(iter(parameters.values()))
-    if not raw["model_type"].startswith(("qwen2_vl", "qwen2_5_vl", "qwen3_vl")):
+def _axes(raw: dict, family: Family, own: dict, pairs: int, notes: list[str]) -> Tensor | None:
+    """Which of time, row and column each pair follows, in families with M-RoPE."""
+    if not family.sections:
+        return None
+    sections = list(own.get("mrope_section") or family.sections)
+    if sum(sections) != pairs:
+        notes.append(f"mrope_section {sections} is of {sum(sections)} pairs, the head has {pairs}")
+        return None
+    try:
+        return mrope_axes(sections, interleaved=family.dealt)
+    except (TypeError, ValueError) as error:
+        notes.append(f"mrope_section: {error}")
+        return None
+
+
+def _sections(family: Family, parameters: dict[str, dict]) -> dict:
+    if not family.sections:
         return {}
-    interleaved = raw["model_type"].startswith("qwen3_vl")
-    default = [24, 20, 20] if interleaved else [16, 24, 24]
-    sections = own.get("mrope_section", default)
-    form = "interleaved" if interleaved else "chunked"
+    own = next(iter(parameters.values()))
+    sections = list(own.get("mrope_section") or family.sections)
+    form = "interleaved" if family.dealt else "chunked"
     return {"M-RoPE": f"pairs for time, rows, columns {sections}, {form}; text: ordinary rope"}
 
 
@@ -572,6 +611,7 @@ def _without_rotation(
             notes.append(f"{key} is ignored: {model_type} does not rotate")
     count = _required(raw, "num_hidden_layers")
     details: dict[str, object] = {}
+    settings: dict[str, object] = {}
     if method == "learned":
         details["table"] = f"{context} positions" + (
             f", row p + {family.offset}" if family.offset else ""
@@ -579,25 +619,32 @@ def _without_rotation(
         if raw.get("position_embedding_type", "absolute") != "absolute":
             notes.append("position_embedding_type is ignored: transformers 5 has absolute only")
     elif method == "t5":
+        settings = {
+            "num_buckets": raw.get("relative_attention_num_buckets", 32),
+            "max_distance": raw.get("relative_attention_max_distance", 128),
+        }
         details["buckets"] = (
-            f"{raw.get('relative_attention_num_buckets', 32)} up to distance "
-            f"{raw.get('relative_attention_max_distance', 128)}; scores are not scaled"
+            f"{settings['num_buckets']} up to distance {settings['max_distance']}; "
+            "scores are not scaled"
         )
         context = None
-    else:
+    elif method == "alibi":
         attention = raw.get("attn_config") or {}
         heads = _required(raw, "num_attention_heads")
         most = attention.get("alibi_bias_max", 8)
+        settings = {"num_heads": heads, "bias_max": most, "divided_by": 1.0}
+        if family.divides:
+            settings["divided_by"] = math.sqrt(_required(raw, "hidden_size") // heads)
         details["slopes"] = f"of {heads} heads, the last one 2^-{most} for a power of two"
+        if family.divides:
+            details["slopes"] += f", divided by {number(settings['divided_by'])}"
         if model_type == "mpt" and attention.get("alibi") is False:
-            method, context = "learned", context
             notes.append(
                 "attn_config.alibi is false: transformers' MPT builds the bias all the same"
             )
-            method = "alibi"
     if family.note:
         details["note"] = family.note
-    layers = tuple(Layer("full_attention", method) for _ in range(count))
+    layers = tuple(Layer("full_attention", method, settings=settings) for _ in range(count))
     return Model(model_type, context, at, layers, tuple(dict.fromkeys(notes)), details)
 
 
@@ -632,7 +679,7 @@ def _told(layer: Layer, context: int | None) -> str:
     return text
 
 
-def _ranges(members: list[int]) -> str:
+def ranges(members: list[int]) -> str:
     """0-3, 5, 7-8 for a rising list; a long one is cut."""
     runs: list[list[int]] = []
     for i in members:

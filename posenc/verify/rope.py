@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from posenc.axial import axial_angles
 from posenc.frequencies import angles, phasors
 from posenc.rotary import rotate
 
@@ -24,6 +25,7 @@ class Rope:
         gain: what cos and sin are multiplied by.
         first: the first channel that turns; 0 but where a head's last channels turn.
         plain: the frequencies before they were scaled, if they were.
+        axis: which of three rows of positions each pair follows (M-RoPE), if they are three.
 
     Example:
         >>> from posenc import inverse_frequencies
@@ -38,6 +40,7 @@ class Rope:
     gain: float = 1.0
     first: int = 0
     plain: Tensor | None = None
+    axis: Tensor | None = None
 
     def __post_init__(self):
         if self.pairing not in PAIRINGS:
@@ -58,13 +61,19 @@ class Rope:
         return replace(self, **changes)
 
     def __call__(
-        self, x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, " n"]
+        self, x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, "*axes n"]
     ) -> Float[Tensor, "*batch n d"]:
-        """Rotate the rows of x, row r by positions[r]."""
+        """Rotate the rows of x, row r by positions[r], or by positions[:, r] with several axes."""
         if x.shape[-1] != self.head_dim:
             raise ValueError(f"x must have {self.head_dim} channels, got {x.shape[-1]}")
         wanted = torch.complex128 if x.dtype == torch.float64 else torch.complex64
-        turn = phasors(angles(positions, self.inv_freq), dtype=wanted, gain=self.gain)
+        if positions.ndim == 1:
+            turned_by = angles(positions, self.inv_freq)
+        elif self.axis is not None:
+            turned_by = axial_angles(positions.T, self.inv_freq, self.axis)
+        else:
+            raise ValueError(f"positions must be [n], got shape {tuple(positions.shape)}")
+        turn = phasors(turned_by, dtype=wanted, gain=self.gain)
         before, turning, after = x.tensor_split((self.first, self.first + self.rotary_dim), dim=-1)
         pairing, _, out = self.pairing.partition(" in, ")
         out = out.removesuffix(" out") or pairing
