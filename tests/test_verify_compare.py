@@ -170,7 +170,9 @@ def test_tensors_that_agree():
     [
         (-BIAS, BIAS, "the sign is wrong"),
         (BIAS.flip(0), BIAS, "slopes are reversed"),
-        (BIAS / 8, BIAS, "divided by the root"),
+        (BIAS / 8, BIAS, "slopes divided by the root"),
+        (BIAS * 8, BIAS, "slopes not divided by the root"),
+        (BIAS * 3, BIAS, "slopes times 3"),
         (t5_buckets(-R), t5_buckets(R), "the sign is exchanged"),
         (sinusoidal_encoding(P + 1, 16), sinusoidal_encoding(P, 16), "row 0 is position 1"),
     ],
@@ -190,11 +192,16 @@ def test_softmax_forgets_one_number_a_row():
     row = (alibi_slopes(8)[:, None, None] * P).expand(8, 30, 30)
     causal = R > 0
     shifted = row - row.diagonal(dim1=1, dim2=2)[..., None]
-    found = compare(row, shifted)
-    assert not found.agrees
-    assert found.scores_agree
-    assert any("softmax forgets" in note for note in found.notes)
-    assert causal.any()
+    for yours, reference in ((row, shifted), (shifted, row), (row[:, -1:], shifted[:, -1:])):
+        found = compare(yours, reference)
+        assert found.agrees
+        assert found.scores_agree
+        assert any("softmax forgets" in note for note in found.notes)
+    bent = row.clone()
+    bent[3, 7, 2] += 0.1
+    assert not compare(bent, shifted).agrees
+    hidden = row.masked_fill(causal, -torch.inf)
+    assert compare(hidden, shifted.masked_fill(causal, -torch.inf)).agrees
 
 
 # Data and refusals

@@ -297,7 +297,7 @@ def test_a_configuration_is_a_reference(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(plain))
     for reference in (plain, models(plain), str(tmp_path), tmp_path / "config.json"):
         assert compare(by_rows, reference).agrees
-    with pytest.raises(ValueError, match="must have a layer that rotates, got gpt2"):
+    with pytest.raises(ValueError, match="a bias that a rule gives, got gpt2 with learned"):
         compare(by_rows, {"model_type": "gpt2", "n_layer": 1})
 
 
@@ -391,25 +391,55 @@ def test_three_rows_of_positions_that_differ_are_tried(order):
     assert found.mistake == ("" if found.agrees else "rows of positions read otherwise")
     alone = compare(mrope(order), PLAIN)
     assert alone.agrees
-    assert "three equal rows of positions; others: not compared" in str(alone).splitlines()[0]
+    assert str(alone).splitlines()[0] == "agree for a text"
+    assert any("three rows of positions" in text for text in alone.not_compared)
+    assert "  not compared: three rows of positions that differ" in str(alone)
     assert any("equal, as in a text" in text for text in identify(mrope(order)).unknown)
 
 
-@pytest.mark.parametrize("exponent", [64 / 62, 1.0])
-def test_agreement_that_stops_short_says_so_first(exponent):
-    def ntk(exponent):
-        def port(x, position_ids):
-            length = int(position_ids.max()) + 1
-            base = 10_000 * max(1.0, 2 * length / 2048 - 1) ** exponent
-            return turned(x, *tables(position_ids, inverse_frequencies(64, base=base).float()))
+def ntk(exponent, *, rows=False):
+    """Dynamic NTK, factor 2 on 2048; `rows`: by how many rows are in the call."""
 
-        return port
+    def port(x, position_ids):
+        length = x.shape[-2] if rows else int(position_ids.max()) + 1
+        base = 10_000 * max(1.0, 2 * length / 2048 - 1) ** exponent
+        return turned(x, *tables(position_ids, inverse_frequencies(64, base=base).float()))
 
-    same = exponent == 64 / 62
-    first = str(compare(ntk(exponent), ntk(64 / 62))).splitlines()[0]
-    assert first == ("agree" if same else "agree up to position 127; beyond: not compared")
-    config = str(compare(ntk(exponent), DYNAMIC)).splitlines()[0]
-    assert config == "agree up to position 127; beyond: not compared"
+    return port
+
+
+@pytest.mark.parametrize("reference", [ntk(64 / 62), DYNAMIC])
+@pytest.mark.parametrize(
+    ("port", "mistake"),
+    [
+        (ntk(64 / 62), ""),
+        (ntk(1.0), "exponent d/(d - 2) forgotten"),
+        (ntk(64 / 62, rows=True), "frequencies of short texts always"),
+    ],
+)
+def test_a_length_is_followed_call_by_call(port, mistake, reference):
+    found = compare(port, reference)
+    assert found.agrees == (not mistake)
+    one_alone = reference is not DYNAMIC and mistake.startswith("frequencies")
+    assert found.mistake == ("the length heeded by one alone" if one_alone else mistake)
+
+
+@pytest.mark.parametrize("length", [4096, 8192])
+def test_frequencies_for_one_length_may_be_asked_for(length):
+    static = models(DYNAMIC, length=length).layers[0].rope
+    assert compare(static, DYNAMIC, length=length).agrees
+    assert not compare(static, DYNAMIC).agrees
+    assert not compare(static, DYNAMIC, length=2 * length).agrees
+    with pytest.raises(ValueError, match=f"length is of a configuration.* got {length}"):
+        compare(static, static, length=length)
+
+
+def test_agreement_with_fixed_frequencies_stops_where_a_text_gets_long():
+    found = compare(ntk(64 / 62), PLAIN)
+    assert str(found).splitlines()[0] == "agree up to position 127"
+    assert found.not_compared[0].startswith(
+        "positions beyond 127: yours turns long texts otherwise"
+    )
 
 
 @pytest.mark.parametrize("shift", [-1, 0])
@@ -480,7 +510,7 @@ def test_a_layer_of_a_model_is_a_reference(index):
     plain = {k: v for k, v in DYNAMIC.items() if k != "rope_scaling"}
     assert compare(by_rows, models(plain).layers[index]).agrees
     learned = models({"model_type": "gpt2", "n_layer": 2, "n_positions": 64}).layers[index]
-    with pytest.raises(ValueError, match="a layer that rotates, got one with learned"):
+    with pytest.raises(ValueError, match="a bias that a rule gives, got one with learned"):
         compare(by_rows, learned)
 
 
@@ -488,4 +518,357 @@ def test_a_layer_of_a_model_is_a_reference(index):
 def test_falcons_bias_is_named(divided):
     found = identify(bias_of(alibi_slopes(8)) / divided)
     assert ("as in Falcon" in found.facts["slopes"]) == (divided == 8)
-    assert any("right for Falcon alone" in text for text in found.warnings) == (divided == 8)
+    assert not found.warnings
+    assert any("as Falcon alone does" in text for text in found.unknown) == (divided == 8)
+
+
+def chunked(start):
+    """A cache of rotated keys: `start` says where the new rows begin."""
+
+    def port(x, offset=0):
+        return turned(x, *tables(start(offset, x.shape[-2]) + torch.arange(x.shape[-2])))
+
+    return port
+
+
+CHUNKS = [
+    (lambda offset, n: offset, ""),
+    (lambda offset, n: offset + n if offset else 0, "position p turns as p + 1 from 1 on"),
+    (lambda offset, n: offset - 1 if offset > 1 else offset, "position p turns as p - 1 from 2 on"),
+    (lambda offset, n: offset if n == 1 else 0, "several new tokens at once"),
+]
+
+
+@pytest.mark.parametrize(("start", "mistake"), CHUNKS)
+def test_an_offset_that_is_wrong_only_with_a_cache(start, mistake):
+    found = compare(chunked(start), PLAIN)
+    assert found.agrees == (not mistake)
+    assert found.mistake == mistake
+    alone = identify(chunked(start))
+    assert bool(alone.warnings) == bool(mistake)
+    if "from 1 on" in mistake:
+        assert alone.warnings[0].startswith("position 0 is right, every later position p is turned")
+        assert alone.data["base"] == 10_000
+
+
+@pytest.mark.parametrize("by", [2, 3])
+def test_positions_that_are_changed_are_listed(by):
+    found = compare(lambda x, p: PLAIN(x, p // by), PLAIN)
+    assert found.mistake == "positions are changed on the way"
+    assert f"7 as {7 // by}" in found.hint
+
+
+LLAMA3 = {
+    "model_type": "llama",
+    "hidden_size": 256,
+    "num_attention_heads": 2,
+    "num_hidden_layers": 2,
+    "max_position_embeddings": 131_072,
+    "rope_theta": 500_000.0,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
+
+
+def llama3(*, turns=2 * torch.pi, exchange=False, waves=False, low=1.0, high=4.0):
+    """Meta's apply_scaling, wavelength by wavelength, with a place for each slip."""
+    inv_freq = []
+    for f in inverse_frequencies(128, base=5e5).tolist():
+        wave = turns / f
+        smooth = (8192 / wave - low) / (high - low)
+        smooth = 1 - smooth if exchange else smooth
+        blend = (1 - smooth) * f / 8 + smooth * f
+        if waves:
+            blend = 1 / ((1 - smooth) * 8 / f + smooth / f)
+        inv_freq.append(f if wave < 8192 / high else f / 8 if wave > 8192 / low else blend)
+    return Rope(torch.tensor(inv_freq, dtype=torch.float64), 128)
+
+
+SLIPS = [
+    ({}, ""),
+    ({"turns": 1.0}, "2 pi forgotten"),
+    ({"exchange": True}, "weights of the ramp exchanged"),
+    ({"waves": True}, "blended as wavelengths"),
+    ({"low": 4.0, "high": 1.0}, "no ramp, cut at its slow end"),
+]
+
+
+@pytest.mark.parametrize(("slip", "mistake"), SLIPS)
+def test_slips_in_a_scaling_rule_are_named(slip, mistake):
+    found = compare(llama3(**slip), LLAMA3)
+    assert found.agrees == (not mistake)
+    assert found.mistake == mistake
+    alone = identify(llama3(**slip))
+    assert "factor 8, trained_length 8192" in alone.facts["frequencies"]
+    assert [text.partition(":")[0] for text in alone.warnings] == ([mistake] if mistake else [])
+
+
+GEMMA = {
+    "model_type": "gemma3_text",
+    "hidden_size": 256,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 12,
+    "head_dim": 64,
+    "max_position_embeddings": 131_072,
+    "rope_theta": 1e6,
+    "rope_local_base_freq": 10_000.0,
+    "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+    "sliding_window": 512,
+    "sliding_window_pattern": 6,
+}
+
+
+def test_layers_that_differ_are_tried_one_by_one():
+    whole = Rope(inverse_frequencies(64, base=1e6) / 8, 64)
+    for port, layers, others, index in (
+        (PLAIN, "0-4, 6-10 (sliding_attention)", "5, 11 (full_attention)", 4),
+        (whole, "5, 11 (full_attention)", "0-4, 6-10 (sliding_attention)", 11),
+    ):
+        found = compare(port, GEMMA)
+        assert str(found).splitlines()[0] == f"agree with layers {layers}"
+        assert found.not_compared[0] == f"layers {others}, which differ from these"
+        assert ("the window of 512 positions" in found.not_compared) == (index == 4)
+        assert compare(port, GEMMA, layer=index).agrees
+        wrong = compare(port, GEMMA, layer=5 if index == 4 else 0)
+        assert wrong.mistake == "another layer's"
+        assert f"agrees with layers {layers}" in wrong.hint
+    with pytest.raises(ValueError, match=r"layer must be within 0 ... 11, got 12"):
+        compare(PLAIN, GEMMA, layer=12)
+    neither = compare(Rope(inverse_frequencies(64, base=7e4), 64), GEMMA)
+    assert any("agrees with no other" in note for note in neither.notes)
+
+
+DEEPSEEK = {
+    "model_type": "deepseek_v3",
+    "hidden_size": 256,
+    "num_attention_heads": 2,
+    "num_hidden_layers": 2,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "max_position_embeddings": 163_840,
+    "rope_theta": 10_000,
+    "rope_scaling": {
+        "type": "yarn",
+        "factor": 40,
+        "mscale": 1.0,
+        "mscale_all_dim": 1.0,
+        "original_max_position_embeddings": 4096,
+    },
+}
+
+
+def latent(q, k_pe, position_ids, *, mixed=False):
+    """DeepSeek's attention: 192 channels of queries, 64 of them turned; one head of keys of 64."""
+    rope = models(DEEPSEEK).layers[0].rope
+    turn = angles(position_ids, rope.inv_freq)[:, None]
+
+    def turned_by(x):
+        return rotate(x, turn, pairing="interleaved", pairing_out="half")
+
+    still, turning = q.split([128, 64], dim=-1)
+    keys = turning[:, :1] if mixed else k_pe
+    return torch.cat((still, turned_by(turning)), dim=-1), turned_by(keys)
+
+
+def test_keys_may_be_of_another_width_than_queries():
+    found = identify(latent)
+    assert not found.warnings
+    assert found.data["rotary_dim"] == 64
+    assert found.data["first_channel"] == 128
+    assert "one head of 64 channels for keys" in found.facts["called as"]
+    agreed = compare(latent, DEEPSEEK)
+    assert agreed.agrees
+    assert any("scores are multiplied by 1.873854" in text for text in agreed.not_compared)
+
+    def mixed(q, k_pe, position_ids):
+        return latent(q, k_pe, position_ids, mixed=True)
+
+    wrong = compare(mixed, DEEPSEEK)
+    assert wrong.mistake == "keys are made of queries"
+    plain = models(DEEPSEEK).layers[0].rope
+
+    def backwards(q, k_pe, position_ids):
+        return latent(q, k_pe, position_ids)[0], plain(k_pe, -position_ids[0])
+
+    assert compare(backwards, DEEPSEEK).mistake == "turned backwards"
+    assert "keys are rotated otherwise than queries" in identify(backwards).warnings
+
+
+@pytest.mark.parametrize("port", [key_from_query, query_from_key])
+def test_queries_and_keys_that_get_into_each_other_are_named(port):
+    assert "are made of" in identify(port).warnings[0]
+    assert "are made of" in compare(port, PLAIN).mistake
+
+
+MROPE = {
+    "model_type": "qwen2_vl",
+    "hidden_size": 128,
+    "num_attention_heads": 2,
+    "num_hidden_layers": 2,
+    "rope_theta": 10_000.0,
+    "max_position_embeddings": 32_768,
+}
+
+
+def by_sections(widths):
+    def port(q, k, position_ids):  # [3, b, n]
+        cos, sin = (
+            torch.cat([part[i % 3] for i, part in enumerate(t.split(widths, -1))], -1)[:, None]
+            for t in tables(position_ids)
+        )
+        return turned(q, cos, sin), turned(k, cos, sin)
+
+    return port
+
+
+@pytest.mark.parametrize(("widths", "same"), [([8, 12, 12] * 2, True), ([16, 24, 24], False)])
+def test_sections_are_held_against_the_configuration(widths, same):
+    config = {**MROPE, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]}}
+    found = compare(by_sections(widths), config)
+    assert found.agrees == same
+    assert found.mistake == ("" if same else "rows of positions read otherwise")
+    other = {**MROPE, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 8]}}
+    assert any("is of 28 pairs, the head has 32" in note for note in models(other).notes)
+    assert str(compare(by_sections(widths), other)).startswith("agree for a text")
+
+
+FALCON = {
+    "model_type": "falcon",
+    "hidden_size": 512,
+    "num_attention_heads": 8,
+    "num_hidden_layers": 2,
+    "alibi": True,
+}
+BLOOM = {"model_type": "bloom", "hidden_size": 512, "n_head": 12, "n_layer": 2}
+MPT = {"model_type": "mpt", "d_model": 384, "n_heads": 12, "n_layers": 2, "attn_config": {}}
+
+
+@pytest.mark.parametrize(
+    ("bias", "config", "mistake"),
+    [
+        (bias_of(alibi_slopes(8)) / 8, FALCON, ""),
+        ((alibi_slopes(8)[:, None, None] * torch.arange(600)).bfloat16() / 8, FALCON, ""),
+        (bias_of(alibi_slopes(8)), FALCON, "slopes not divided by the root of the head's width"),
+        (bias_of(alibi_slopes(12)), BLOOM, ""),
+        (alibi_slopes(12)[:, None, None] * torch.arange(40), BLOOM, ""),
+        (alibi_slopes(12)[:, None, None] * torch.arange(-39, 1), MPT, ""),
+        (bias_of(alibi_slopes(16)[:12]), MPT, "the first 12 of those of 16 heads"),
+        (-bias_of(alibi_slopes(12)), BLOOM, "the sign is wrong"),
+    ],
+)
+def test_a_bias_is_held_against_a_configuration(bias, config, mistake):
+    found = compare(bias, config)
+    assert found.agrees == (not mistake)
+    assert mistake in found.mistake
+    assert ("keys after the query" in found.not_compared) == (not mistake)
+    with pytest.raises(ValueError, match=r"must be \[h, q, k\] with .* heads, got \(3, "):
+        compare(bias[:3], config)
+
+
+def test_falcons_positions_in_bfloat16_keep_the_slopes_name():
+    rounded = (alibi_slopes(8)[:, None, None] * torch.arange(600)).bfloat16().float()
+    found = identify(rounded)
+    assert found.facts["slopes"] == "as published"
+    assert "bfloat16" in found.facts["precision"]
+
+
+def buckets(relative, *, both, exact=8, count=16, top=15):
+    """T5's rule with numbers to be got wrong."""
+    distance = relative.abs() if both else (-relative).clamp(min=0)
+    far = exact + ((distance.clamp(min=1) / exact).log() / torch.tensor(128 / exact).log()
+                   * (count - exact)).long()  # fmt: skip
+    found = torch.where(distance < exact, distance, far.clamp(max=top))
+    return found + (relative > 0) * 16 if both else found
+
+
+T5 = {"model_type": "t5", "num_layers": 2, "d_model": 64, "num_heads": 4}
+
+
+def test_buckets_are_held_against_a_configuration():
+    encoder = compare(lambda r: buckets(r, both=True), T5)
+    assert str(encoder).splitlines()[0] == "agree with the encoder's"
+    assert encoder.not_compared == ("the decoder's, which differ from these",)
+    wrong = compare(lambda r: buckets(r, both=True, exact=16), T5)
+    assert wrong.mistake == "max_exact of all buckets"
+    within = identify(lambda r: buckets(r, both=True, exact=16, count=32, top=31), kind="buckets")
+    assert within.data["mistake"] == "max_exact of all buckets, within all"
+
+
+@pytest.mark.parametrize("decoder", [True, False])
+def test_the_wrong_side_of_buckets_is_named(decoder):
+    from posenc import t5_buckets
+
+    found = compare(
+        lambda r: t5_buckets(r, bidirectional=decoder),
+        lambda r: t5_buckets(r, bidirectional=not decoder),
+        kind="buckets",
+    )
+    assert found.mistake == ("both sides for a decoder" if decoder else "one side for an encoder")
+
+
+BENT = {
+    "in the second channel of each pair cos and sin are exchanged": lambda a, b, c, s: (
+        a * c - b * s,
+        a * c + b * s,
+    ),
+    "in the first channel of each pair cos and sin are exchanged": lambda a, b, c, s: (
+        a * s - b * c,
+        a * s + b * c,
+    ),
+    "both sines have the same sign": lambda a, b, c, s: (a * c + b * s, a * s + b * c),
+    "turn by different angles": lambda a, b, c, s: (
+        a * c - b * s,
+        a * s.flip(-1) + b * c.flip(-1),
+    ),
+}
+
+
+@pytest.mark.parametrize("words", BENT)
+def test_why_it_is_no_rotation_is_said_alone(words):
+    def port(x, positions):
+        cos, sin = (t[:, :32] for t in tables(positions))
+        return torch.cat(BENT[words](*x.chunk(2, dim=-1), cos, sin), dim=-1)
+
+    found = identify(port)
+    assert len(found.warnings) == 1
+    assert words in found.warnings[0]
+    assert set(found.facts) == {"called as", "rotation"}
+    assert not compare(port, PLAIN).agrees
+
+
+def test_a_class_and_keys_of_the_file_are_named():
+    with pytest.raises(ValueError, match=r"got the class Dynamic: make one, Dynamic\(...\)"):
+        identify(Dynamic)
+    scaling = {**LLAMA3["rope_scaling"], "low_freq_factor": 4.0, "high_freq_factor": 1.0}
+    with pytest.raises(ValueError, match="low_freq_factor must be below high_freq_factor"):
+        models({**LLAMA3, "rope_scaling": scaling})
+    long = {"rope_type": "longrope", "short_factor": [1.0] * 9, "long_factor": [1.0] * 9}
+    with pytest.raises(ValueError, match=r"short_factor must list 64 factors.* got 9"):
+        models({**LLAMA3, "rope_scaling": {**long, "original_max_position_embeddings": 4096}})
+
+
+def test_a_width_that_is_not_usual_is_asked_for():
+    def odd(x, positions):
+        assert x.shape[-1] == 112
+        return Rope(inverse_frequencies(112), 112)(x, positions)
+
+    with pytest.raises(ValueError, match="dim= tells another width"):
+        identify(odd)
+    assert identify(odd, dim=112).data["base"] == 10_000
+
+
+def test_a_reader_that_has_seen_enough_changes_no_status(tmp_path):
+    import subprocess
+    import sys
+
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA3))
+    command = f"{sys.executable} -m posenc models {tmp_path} --json; echo status $? >&2"
+    done = subprocess.run(
+        ["bash", "-c", f"({command}) | head -1"], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "status 0\n"

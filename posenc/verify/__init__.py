@@ -2,7 +2,8 @@
 
 from posenc.verify.compare import Agreement, compare
 from posenc.verify.identify import Identity, identify
-from posenc.verify.mistakes import Mistake, recognise, rotation_mistakes
+from posenc.verify.known import Mistake, recognise
+from posenc.verify.mistakes import rotation_mistakes
 from posenc.verify.models import Layer, Model, models
 from posenc.verify.rope import Rope
 

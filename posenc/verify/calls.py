@@ -1,12 +1,16 @@
 """How somebody else's rotation wants to be called: tried out, with two heads and five rows."""
 
 import inspect
+import re
+import textwrap
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
+
+from posenc.verify.rope import Rope
 
 POSITIONS = (
     "positions",
@@ -20,9 +24,9 @@ POSITIONS = (
     "p",
     "seq_pos",
 )
-KEYS = ("k", "key", "xk", "keys", "key_states")
+KEYS = re.compile(r"(x?k|keys?)(_.*)?")  # k, xk, key, keys, key_states, k_pe, k_rot
 STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
-WIDTHS = (64, 128, 32, 96, 80, 256, 16, 8)
+WIDTHS = (64, 128, 32, 96, 80, 256, 192, 16, 8)
 LAYOUTS = ("b h n d", "b n h d", "b n d", "n h d", "h n d", "n d", "n b h d")
 ELEMENTS = 2**24  # how many to hand over at a time, for functions that count rows themselves
 
@@ -41,6 +45,8 @@ class Turn:
         counted: for one that takes the first position only: the same, called once with all rows.
         first_row: whether positions [b, n] are taken and only their first row is used.
         axes: the same with positions [3, n] that differ, for one that takes [3, b, n] (M-RoPE).
+        mixed: how queries and keys get into each other, "" if they do not.
+        chunk: for one that takes the first position only: the same, with several rows in a call.
     """
 
     call: Callable[[Tensor, Tensor], Tensor]
@@ -52,6 +58,8 @@ class Turn:
     counted: "Turn | None" = None
     first_row: bool = False
     axes: Callable[[Tensor, Tensor], Tensor] | None = None
+    mixed: str = ""
+    chunk: Callable[[Tensor, Tensor], Tensor] | None = None
 
     def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
         """Turn x; without gradients or warnings."""
@@ -88,6 +96,15 @@ def as_turn(
     """
     if isinstance(thing, Turn):
         return thing
+    if isinstance(thing, type):
+        raise NotARotation(
+            f"a rotation is a function or an instance, got the class {thing.__name__}: make one, "
+            f"{thing.__name__}(...)"
+        )
+    if isinstance(thing, Rope):
+        axes = None if thing.axis is None else thing.__call__
+        called = "f(x, positions=[n]), x as [b, h, n, d]"
+        return Turn(thing.__call__, thing.head_dim, called, True, axes=axes)
     if isinstance(thing, Tensor) and thing.is_complex():
         thing = (thing.real, thing.imag)
     if isinstance(thing, tuple | list) and len(thing) == 2:
@@ -100,7 +117,7 @@ def as_turn(
     tried: list[str] = []
     for width in [known] if isinstance(known, int) else WIDTHS:
         worked: list[Turn] = []
-        for way in _ways(thing, apply):
+        for way in _all_ways(thing, apply, width):
             turn = _try(way, width, dtype, tried, fixed=isinstance(known, int))
             if turn is not None and _by_rows(turn, dtype):
                 return turn
@@ -110,17 +127,37 @@ def as_turn(
             return worked[0]
     raise NotARotation(
         "no way of calling it works; wrap it as `lambda x, positions: ...` with x [b, h, n, d] "
-        f"and positions [n].{_advice(tried)} Tried:\n  " + "\n  ".join(dict.fromkeys(tried[-8:]))
+        f"and positions [n].{_advice(thing, tried, known)} Tried:\n  " + "\n  ".join(_sorted(tried))
     )
 
 
-def _advice(tried: list[str]) -> str:
+def _advice(thing: Callable, tried: list[str], dim: int | None) -> str:
     """What the failures have in common, if it is something that a wrapper cures."""
+    advice = ""
     if any("ndarray" in text for text in tried):
-        return " It gives NumPy arrays: put torch.from_numpy around them."
+        advice += " It gives NumPy arrays: put torch.from_numpy around them."
     if any("it gives NoneType" in text for text in tried):
-        return " It gives nothing: if it works in place, let the wrapper return x."
-    return ""
+        advice += " It gives nothing: if it works in place, let the wrapper return x."
+    if dim is None:
+        widths = ", ".join(map(str, sorted(WIDTHS)))
+        advice += f" Heads of {widths} channels were tried: dim= tells another width."
+    kinds = [name for name in _parameters(thing)[0] if name in ("layer_type", "layer_idx", "layer")]
+    if kinds:
+        advice += f" It asks for {kinds[0]}: give it, functools.partial(f, {kinds[0]}=...)."
+    return advice
+
+
+def _sorted(tried: list[str], most: int = 8) -> list[str]:
+    """The failures, each kind once with the ways that end so, those of the usual layouts first."""
+    ways: dict[str, list[str]] = {}
+    for text in dict.fromkeys(tried):
+        way, _, why = text.partition(": ")
+        ways.setdefault(why, []).append(way)
+    lines = [
+        f"{several[0]}{f' (and {len(several) - 1} more)' * (len(several) > 1)}: {why}"
+        for why, several in ways.items()
+    ]
+    return [*lines[:most], *([f"and {len(lines) - most} other failures"] * (len(lines) > most))]
 
 
 @dataclass(frozen=True)
@@ -133,18 +170,48 @@ class _Way:
     words: str
     apply: Callable | None = None
     consecutive: bool = False
-    which: int = 0  # of several results
+    of_keys: bool = False  # whether the second result is meant, and x are keys
     form: Callable[[Tensor, Tensor], object] | None = None  # of x and positions as they are
+    narrow: tuple[int, int, int] | None = None  # channels of queries, heads and channels of keys
+
+    def inputs(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """What it is given: these vectors in their layout, and others for the other argument."""
+        if self.narrow is None:
+            x = _laid_out(x, self.layout)
+            return (_other(x), x) if self.of_keys else x
+        width, heads, channels = self.narrow
+        if self.of_keys:
+            queries = _other(x).repeat(1, 1, -(-width // channels))[..., :width]
+            return _laid_out(queries, self.layout), _laid_out(x, self.layout, heads)
+        keys = _other(x)[..., :channels]
+        return _laid_out(x, self.layout), _laid_out(keys, self.layout, heads)
+
+    def read(self, result: object, x: Tensor) -> Tensor:
+        """The result that is meant, as [m, n, d]."""
+        if isinstance(result, tuple | list):
+            result = result[self.of_keys]
+        return _read(result, x, self.layout, self.narrow[1] if self.narrow and self.of_keys else 2)
 
 
-def _ways(thing: Callable, apply: Callable | None):
+def _all_ways(thing: Callable, apply: Callable | None, width: int) -> Iterator["_Way"]:
+    """First with keys as queries are; then with one head of keys, and one that is narrower."""
+    yield from _ways(thing, apply)
+    if _takes_keys_at([name for name in _parameters(thing)[0] if name not in POSITIONS]):
+        for channels in (width, *(w for w in WIDTHS if w < width)):
+            for way in _ways(thing, apply):
+                if way.layout != "tables":
+                    words = f"{way.words} with one head of {channels} channels for keys"
+                    yield replace(way, narrow=(width, 1, channels), words=words)
+
+
+def _ways(thing: Callable, apply: Callable | None) -> Iterator["_Way"]:
     """All conventions worth a try, the likeliest first."""
     names, required = _parameters(thing)
     leads = len(names) > 1 and names[0] in POSITIONS  # positions first, as in vLLM
     if leads:
         names, required = names[1:], [name for name in required if name != names[0]]
-    twice = len(names) > 1 and names[1] in KEYS
-    given = (lambda x: (x, _other(x))) if twice else (lambda x: (x,))
+    twice = _takes_keys_at(names)
+    given = _queries_and_keys if twice else (lambda x: (x,))
     head = "q, k" if twice else "x"
     spot = None if leads else next((name for name in names if name in POSITIONS), None)
     start = next((name for name in names if name in STARTS), None)
@@ -212,13 +279,23 @@ def _ways(thing: Callable, apply: Callable | None):
     yield _Way(lambda x, p: thing(p), "tables", True, "f([n])", apply)
 
 
+def _takes_keys_at(names: list[str]) -> bool:
+    return len(names) > 1 and bool(KEYS.fullmatch(names[1]))
+
+
+def _queries_and_keys(x: Tensor | tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Both, if both are given; otherwise these queries with keys that are others."""
+    return x if isinstance(x, tuple) else (x, _other(x))
+
+
 def _other(x: Tensor) -> Tensor:
     """Keys for these queries, or queries for these keys: others, so that none passes for both."""
     return x.flip(-1)
 
 
-def _all_seen(x: Tensor, layout: str) -> Tensor:
+def _all_seen(x: Tensor | tuple[Tensor, Tensor], layout: str) -> Tensor:
     """A mask [b, n] of ones."""
+    x = x[0] if isinstance(x, tuple) else x
     axes = layout.split()
     batch = x.shape[axes.index("b")] if "b" in axes else 1
     return torch.ones(batch, x.shape[axes.index("n")], dtype=torch.long)
@@ -246,7 +323,12 @@ def _position_form(rows: str) -> Callable[[Tensor, Tensor], Tensor]:
         return lambda x, p: p
     if rows == "[3, 1, n]":  # time, rows and columns, which are one number in a text
         return lambda x, p: p.expand(3, 1, -1)
-    return lambda x, p: p.expand(len(x) if rows == "[b, n]" and x.ndim > 2 else 1, -1)
+    return lambda x, p: p.expand(_texts(x) if rows == "[b, n]" else 1, -1)
+
+
+def _texts(x: Tensor | tuple[Tensor, Tensor]) -> int:
+    x = x[0] if isinstance(x, tuple) else x
+    return len(x) if x.ndim > 2 else 1
 
 
 def _try(
@@ -259,22 +341,39 @@ def _try(
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = way.call(_laid_out(x, way.layout), spots)
+            result = way.call(way.inputs(x), spots)
             tables = _tables_of(result, 5)
             if tables is not None:
                 return _tabled(way, width if fixed else None, words, tables)
-            _read(result, x, way)
+            way.read(result, x)
             three = "[3, 1, n]" in way.words
-            several = isinstance(result, tuple | list) and len(result) > 1
+            keys, mixed = None, ""
+            if isinstance(result, tuple | list) and len(result) > 1 and "q, k" in way.words:
+                channels = way.narrow[2] if way.narrow else width
+                keys = _turn(replace(way, of_keys=True), channels, words)
+                keys(x[..., :channels], spots)
+                mixed = _mixed(way, x, spots)
     except Exception as error:  # whatever somebody else's code does with a wrong call
         tried.append(f"{words}: {said(error)}")
         return None
-    keys = None
-    if several and ("q, k" in way.words):
-        of_keys = replace(way, which=1, call=lambda x, p: way.call(_other(x), p))
-        keys = _turn(of_keys, width, words)
-    found = replace(_turn(way, width, words), keys=keys, first_row=_first_row(way, x, spots))
+    found = replace(
+        _turn(way, width, words), keys=keys, first_row=_first_row(way, x, spots), mixed=mixed
+    )
     return replace(found, axes=lambda x, p: _by_axes(way, x, p)) if three else found
+
+
+def _mixed(way: _Way, x: Tensor, spots: Tensor) -> str:
+    """Whether keys come out otherwise when only queries change, or the other way round."""
+    given = way.inputs(x)
+    queries, keys = _queries_and_keys(given)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        as_they_are = way.call((queries, keys), spots)
+        if not torch.equal(as_they_are[1], way.call((queries / 2, keys), spots)[1]):
+            return "keys are made of queries: where keys are turned, a line uses the queries"
+        if not torch.equal(as_they_are[0], way.call((queries, keys / 2), spots)[0]):
+            return "queries are made of keys: where queries are turned, a line uses the keys"
+    return ""
 
 
 _SPOTS = [0, 3, 1, 4, 9]
@@ -308,7 +407,7 @@ def _first_row(way: _Way, x: Tensor, spots: Tensor) -> bool:
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            together = _read(way.form(_laid_out(x, way.layout), own), x, way)
+            together = way.read(way.form(way.inputs(x), own), x)
             alone = _all(way, x, own[-1])[-1]
             by_first = _all(way, x, own[0])[-1]
     except Exception:  # it does not take them
@@ -319,7 +418,9 @@ def _first_row(way: _Way, x: Tensor, spots: Tensor) -> bool:
 def _turn(way: _Way, width: int, words: str) -> Turn:
     if way.consecutive:
         whole = Turn(lambda x, p: _counted(way, x, p), width, words, False)
-        return Turn(lambda x, p: _one_by_one(way, x, p), width, words, True, counted=whole)
+        chunk = Turn(lambda x, p: _all(way, x, p), width, words, True)
+        one_by_one = Turn(lambda x, p: _one_by_one(way, x, p), width, words, True)
+        return replace(one_by_one, counted=whole, chunk=chunk)
     if way.explicit:
         return Turn(lambda x, p: _all(way, x, p), width, words, True)
     return Turn(lambda x, p: _counted(way, x, p), width, words, False)
@@ -328,45 +429,43 @@ def _turn(way: _Way, width: int, words: str) -> Turn:
 def said(error: Exception) -> str:
     """An error in one short line."""
     kind = "" if isinstance(error, NotARotation) else f"{type(error).__name__}: "
-    return f"{kind}{str(error).partition(chr(10))[0][:90]}"
+    return kind + textwrap.shorten(str(error).partition(chr(10))[0], 140, placeholder=" ...")
 
 
-def _laid_out(x: Tensor, layout: str) -> Tensor:
-    """[m, n, d] in a layout, with two heads where it has heads; one vector set without a batch."""
+def _laid_out(x: Tensor, layout: str, heads: int = 2) -> Tensor:
+    """[m, n, d] in a layout, with equal heads where it has heads; one set without a batch."""
     match layout:
         case "b h n d":
-            return x[:, None].repeat(1, 2, 1, 1)
+            return x[:, None].repeat(1, heads, 1, 1)
         case "b n h d":
-            return x[:, :, None].repeat(1, 1, 2, 1)
+            return x[:, :, None].repeat(1, 1, heads, 1)
         case "b n d" | "tables":
             return x
         case "n b h d":
-            return x.transpose(0, 1)[:, :, None].repeat(1, 1, 2, 1)
+            return x.transpose(0, 1)[:, :, None].repeat(1, 1, heads, 1)
         case "n h d":
-            return x[0][:, None].repeat(1, 2, 1)
+            return x[0][:, None].repeat(1, heads, 1)
         case "h n d":
-            return x[0][None].repeat(2, 1, 1)
+            return x[0][None].repeat(heads, 1, 1)
         case _:
             return x[0]
 
 
-def _read(result: object, x: Tensor, way: _Way) -> Tensor:
-    """What came back, as [m, n, d]."""
-    layout = way.layout
-    if isinstance(result, tuple | list):
-        result = result[way.which]
-    wanted = _laid_out(x, layout)
+_HEADS = {"b h n d": 1, "b n h d": 2, "n h d": 1, "h n d": 0, "n b h d": 2}
+
+
+def _read(result: object, x: Tensor, layout: str, heads: int) -> Tensor:
+    """What came back in a layout, as [m, n, d]."""
+    wanted = _laid_out(x, layout, heads)
     if not isinstance(result, Tensor) or result.shape != wanted.shape:
         shape = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
         raise NotARotation(f"it gives {shape} for {tuple(wanted.shape)}")
     if not result.isfinite().all():
         raise NotARotation("it gives numbers that are not finite")
-    heads = {"b h n d": 1, "b n h d": 2, "n h d": 1, "h n d": 0, "n b h d": 2}.get(layout)
-    if heads is not None:
-        one, two = result.unbind(heads)
-        if not torch.equal(one, two):
+    if layout in _HEADS:
+        result, *others = result.unbind(_HEADS[layout])
+        if not all(torch.equal(result, other) for other in others):
             raise NotARotation("equal heads come out different: these are not its axes")
-        result = one
     if layout == "n b h d":
         return result.transpose(0, 1)
     return result if layout.startswith("b") else result[None]
@@ -374,15 +473,15 @@ def _read(result: object, x: Tensor, way: _Way) -> Tensor:
 
 def _all(way: _Way, x: Tensor, positions: Tensor) -> Tensor:
     if "b" in way.layout.split():
-        return _read(way.call(_laid_out(x, way.layout), positions), x, way)
+        return way.read(way.call(way.inputs(x), positions), x)
     rows = [row[None] for row in x]
-    return torch.cat([_read(way.call(_laid_out(r, way.layout), positions), r, way) for r in rows])
+    return torch.cat([way.read(way.call(way.inputs(r), positions), r) for r in rows])
 
 
 def _by_axes(way: _Way, x: Tensor, positions: Tensor) -> Tensor:
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _read(way.form(_laid_out(x, way.layout), positions[:, None]), x, way)
+        return way.read(way.form(way.inputs(x), positions[:, None]), x)
 
 
 def _one_by_one(way: _Way, x: Tensor, positions: Tensor) -> Tensor:
@@ -472,7 +571,7 @@ def _form(cos: Tensor, sin: Tensor) -> str:
 
 def _takes_keys(apply: Callable | None) -> bool:
     names = _parameters(apply)[0] if apply is not None else []
-    return len(names) > 1 and names[1] in KEYS
+    return _takes_keys_at(names)
 
 
 def _applied(

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -22,7 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:  # somebody else's code may raise anything
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(found.as_dict(), indent=2) if options.json else found)
+    try:
+        print(json.dumps(found.as_dict(), indent=2) if options.json else found, flush=True)
+    except BrokenPipeError:  # who reads has seen enough, as `head` does: the status is the same
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status
 
 
@@ -34,8 +38,11 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("thing", help=target)
     two = commands.add_parser("compare", help="hold one against another", epilog=EPILOG)
     two.add_argument("yours", help=target)
-    two.add_argument("reference", help=f"{target}; or a config.json, for its first rotation")
-    two.add_argument("--layer", type=int, help="of the config.json, from 0")
+    two.add_argument("reference", help=f"{target}; or a config.json, or its folder")
+    two.add_argument("--layer", type=int, help="of the config.json, from 0; all otherwise")
+    two.add_argument(
+        "--length", type=int, help="of the text that the config.json's frequencies are for"
+    )
     for command in (one, two):
         command.add_argument("--kind", choices=KINDS)
         command.add_argument("--dim", type=int, help="channels of a head")
@@ -56,16 +63,9 @@ def _identify(options: argparse.Namespace):
 
 def _compare(options: argparse.Namespace):
     reference = options.reference
-    if Path(reference).exists():
-        layers = models(reference).layers
-        number = options.layer
-        chosen = [layer for i, layer in enumerate(layers) if number in (None, i) and layer.rope]
-        if not chosen:
-            raise ValueError(f"{reference} has no rotation in layer {number or 'any'}")
-        reference = chosen[0].rope
-    else:
-        reference = _load(reference)
-    found = compare(_load(options.yours), reference, **_options(options))
+    reference = reference if Path(reference).exists() else _load(reference)
+    chosen = {"layer": options.layer, "length": options.length}
+    found = compare(_load(options.yours), reference, **chosen, **_options(options))
     return found, int(not found.agrees)
 
 

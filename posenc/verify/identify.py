@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from posenc.verify.biases import identify_bias
+from posenc.verify.buckets import identify_buckets
 from posenc.verify.calls import Turn, as_turn
 from posenc.verify.measure import Measured, frequencies, measure, wrap
 from posenc.verify.names import Named, gain_name, name
 from posenc.verify.rope import Rope
-from posenc.verify.tables import identify_bias, identify_buckets, identify_table
+from posenc.verify.rules import near_rule
+from posenc.verify.tables import identify_table
 
 KINDS = ("rotation", "bias", "buckets", "table")
 
@@ -115,8 +118,9 @@ def _kind(thing: object) -> str:
 def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
     seen = measure(turn, dtype=dtype)
     if isinstance(seen, str):
-        facts = {"called as": turn.convention, "rotation": f"no: {seen}"}
-        return Identity("nothing known", facts, {"rotation": False, "reason": seen}, (seen,))
+        return _no_rotation(turn, turn.mixed or seen)
+    if seen.bent:
+        return _no_rotation(turn, turn.mixed or f"no rotation: {seen.bent}")
     rope, more = describe(seen, turn.head_dim)
     facts = {"called as": turn.convention, **more.facts}
     unknown = [*more.unknown]
@@ -131,6 +135,8 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
         more.warnings.append(FIRST_ROW)
     if turn.axes is not None:
         unknown.append(ONE_ROW)
+    if turn.chunk is not None and not seen.ignores and _chunks_differ(turn):
+        more.warnings.append(CHUNKS)
     if "mask=ones" in turn.convention:
         unknown.append("what it does with a mask that hides some: it was given ones")
     if turn.tables:
@@ -138,6 +144,11 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
     if not turn.explicit and not seen.ignores:
         unknown.append("what happens at other positions than 0, 1, 2, ...: it takes none")
     return Identity("rotation", facts, more.data, tuple(more.warnings), tuple(unknown), rope)
+
+
+def _no_rotation(turn: Turn, why: str) -> Identity:
+    facts = {"called as": turn.convention, "rotation": f"no: {why.removeprefix('no rotation: ')}"}
+    return Identity("nothing known", facts, {"rotation": False, "reason": why}, (why,))
 
 
 FIRST_ROW = (
@@ -148,6 +159,10 @@ ONE_ROW = (
     "which pairs turn by which row of positions [3, b, n] (M-RoPE's sections): the three rows were "
     "equal, as in a text"
 )
+CHUNKS = (
+    "several rows after a cache are turned otherwise than one by one: wrong for a second prompt, "
+    "or for a long one that comes in pieces"
+)
 UNEVEN = "the gain is not the same for all pairs and positions"
 XPOS = [
     "why keys are turned otherwise than queries: scores still depend on the offset alone, as with "
@@ -155,8 +170,17 @@ XPOS = [
 ]
 
 
+def _chunks_differ(turn: Turn) -> bool:
+    x, rows = torch.ones(1, 4, turn.head_dim), torch.arange(3, 7)
+    return not torch.allclose(turn.chunk(x, rows), turn(x, rows), atol=1e-4)
+
+
 def _keys(turn: Turn) -> list[str]:
     """Whether keys come out as queries do."""
+    if turn.mixed:
+        return [turn.mixed]
+    if turn.keys.head_dim != turn.head_dim:
+        return _other_keys(turn)
     x = torch.randn(2, 1, turn.head_dim, generator=torch.Generator().manual_seed(3))
     positions = torch.arange(8)
     x = x.repeat(1, len(positions), 1)
@@ -184,6 +208,17 @@ def _keys(turn: Turn) -> list[str]:
     return ["keys are rotated otherwise than queries: scores do not depend on the offset alone"]
 
 
+def _other_keys(turn: Turn) -> list[str]:
+    """Whether keys of another width turn as the turning channels of queries do."""
+    queries, keys = (measure(t) for t in (turn, turn.keys))
+    if isinstance(keys, str):
+        return [f"keys: {keys}"]
+    same = queries.angles.shape == keys.angles.shape and bool(
+        (wrap(queries.angles - keys.angles).abs() < 1e-3 * (1 + queries.near)).all()
+    )
+    return [] if same else ["keys are rotated otherwise than queries"]
+
+
 _TABLES = {
     "half": "the pairing in the model: the tables are laid out for halves, give `apply` to see",
     "interleaved": "the pairing in the model: the tables are laid out for neighbours, give `apply`",
@@ -205,7 +240,6 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     """Turn what was measured into a description of it."""
     report = _Report({}, {"rotation": True, "head_dim": head_dim}, [], [])
     pairing, first = _pairing(seen, head_dim, report)
-    skewed = seen.skewed > 0.02  # what follows is of the first channel of each pair
     changing = (wrap(seen.angles[: seen.near] - seen.short).abs() > 1e-4).any().item()
     angles = seen.short if changing else seen.angles
     positions = seen.positions[: seen.near] if changing else seen.positions
@@ -219,16 +253,23 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     backwards = bool((inv_freq < 0).float().mean() > 0.5)
     inv_freq, start = (-inv_freq, -start) if backwards else (inv_freq, start)
     rough = left[: seen.near].abs().max().item() > 1e-3 + seen.noise
+    jump = _jump_after_first(angles, positions, seen) if rough else None
+    if jump:
+        angles, by = jump
+        inv_freq, start, left, sure = frequencies(angles, positions, seen.noise)
+        rough = False
+        report.warnings.append(
+            f"position 0 is right, every later position p is turned as p {by:+d}: look at how the "
+            "length of the cache is added"
+        )
     if rough:  # not a frequency times a position: name what is near
         sure = sure.maximum(2.0**-8 * inv_freq.abs())
         spots = torch.tensor(positions[: seen.near], dtype=torch.float64)[:, None]
         explained = (left[: seen.near].abs() <= 1e-3 + seen.noise + 2.0**-7 * spots).all()
         rounding = "they were rounded to a low precision, or " if explained else ""
-        if not skewed:
-            report.warnings.append(
-                f"angles are not position times frequency: {rounding}positions are changed on the "
-                "way"
-            )
+        report.warnings.append(
+            f"angles are not position times frequency: {rounding}positions are changed on the way"
+        )
     order = torch.argsort(inv_freq, descending=True, stable=True)
     widened, sure = _with_still_pairs(inv_freq, sure, seen, head_dim, pairing)
     sorted_already = bool((widened[:-1] >= widened[1:] - 1e-9).all())
@@ -244,18 +285,26 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     turned = -angles if backwards or swapped else angles
     _say_precision(report, seen, named, widened, turned, left, positions)
     _say_length(report, changing, seen, head_dim)
-    if skewed:
-        report.warnings.insert(
-            0,
-            "no rotation: the two channels of a pair do not turn by one angle "
-            f"(they differ by {seen.skewed:.2g}); tables laid out for the other pairing, or a sign",
-        )
     report.data["inv_freq"] = widened.tolist()
     if pairing is None:
         return None, report
     exact = named.exact if named.exact is not None and sorted_already else widened
     rope = Rope(exact, head_dim, pairing, gain if abs(gain - 1) > 1e-5 else 1.0, first, named.plain)
     return rope, report
+
+
+def _jump_after_first(
+    angles: Tensor, positions: tuple[int, ...], seen: Measured
+) -> tuple[Tensor, int] | None:
+    """Whether all but position 0 count as p + c; the angles without that, and c."""
+    near, later = seen.near, tuple(p - 1 for p in positions[1:])
+    inv_freq, start, left, _ = frequencies(angles[1:], later, seen.noise)
+    if left[: near - 1].abs().max() > 1e-3 + seen.noise or not inv_freq.abs().max():
+        return None
+    for by in (c for size in range(1, 9) for c in (size, -size)):
+        if (wrap(start - angles[0] - (1 + by) * inv_freq).abs() < 1e-3).all():
+            return torch.cat((angles[:1], wrap(angles[1:] - by * inv_freq))), by
+    return None
 
 
 def _pairing(seen: Measured, head_dim: int, report: _Report) -> tuple[str | None, int]:
@@ -330,21 +379,26 @@ def _say_frequencies(report: _Report, named: Named, inv_freq: Tensor, ordered: b
     report.facts["frequencies"] = str(named)
     if not ordered:
         report.facts["frequencies"] += "; the pairs are not in the order of their frequencies"
-        report.unknown.append("whether the order of pairs is meant: several axes, perhaps")
     data = {"base": named.base, "denominator": named.denominator, "scaling": named.scaling}
     report.data |= {**data, "settings": dict(named.settings), "frequencies_rounded": named.rounded}
     if named.rounded:
         report.warnings.append(
             f"the frequencies were rounded to {named.rounded}, as `.to()` of a whole model does"
         )
-    if named.scaling == "unknown":
+    near = near_rule(inv_freq) if named.scaling == "unknown" else None
+    if near:
+        report.facts["frequencies"] = near[0]
+        report.warnings.append(near[1])
+    elif named.scaling == "unknown":
         report.unknown.append("which rule the frequencies follow")
+        if not ordered:
+            report.unknown.append("whether the order of pairs is meant: several axes, perhaps")
 
 
 def _say_gain(report: _Report, gain: float, seen: Measured, named: Named) -> None:
     report.facts["gain"] = gain_name(gain, named)
     report.data["gain"] = gain
-    if (seen.gains - gain).abs().max() > 0.02 * gain and seen.skewed < 0.02:
+    if (seen.gains - gain).abs().max() > 0.02 * gain:
         report.warnings.append(UNEVEN)
 
 

@@ -26,7 +26,7 @@ class Measured:
         near: how many positions were near.
         angles: radians, [positions, pairs], within (-pi, pi].
         gains: [positions, pairs], by which vectors grow.
-        skewed: how far the two channels of a pair are from one rotation, at most.
+        bent: why the two channels of a pair do not turn together, "" if they do.
         refused: the first position it refuses, and with what words.
         short: the same angles when no far position was in the call.
         again: whether a short call gave the same when it was made again, and after the long one.
@@ -42,13 +42,17 @@ class Measured:
     near: int
     angles: Tensor
     gains: Tensor
-    skewed: float
     refused: tuple[int, str] | None
     short: Tensor
     again: bool
     ignores: bool
     representable: torch.dtype | None
     noise: float = 0.0
+    bent: str = ""
+
+
+SKEWED = 0.02
+"""From which difference on the two channels of a pair do not turn together."""
 
 
 def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str:
@@ -101,13 +105,40 @@ def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str
         near=len(near),
         angles=torch.atan2(sin, cos),
         gains=torch.hypot(sin, cos),
-        skewed=skewed,
         refused=refused,
         short=torch.atan2(shortly[:, b_out], shortly[:, a_out]),
         again=torch.equal(shortly, repeated) and torch.equal(shortly, once_more),
         ignores=ignores,
         representable=representable,
         noise=NOISE.get(dtype, 0.0),
+        bent=_bent(cos, minus_sin, sin, other_cos) if skewed > SKEWED else "",
+    )
+
+
+def _bent(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> str:
+    """What is wrong with pairs (x, y) that come out as (a x + b y, c x + d y), not as a rotation.
+
+    At position 0, the first in each, a rotation gives a = d = 1, b = c = 0.
+    """
+
+    def near(one: Tensor, two: Tensor | float) -> bool:
+        return bool((one - two).abs().max() <= SKEWED)
+
+    kept = [near(one[0].abs(), 1) and near(other[0], 0) for one, other in ((a, b), (d, c))]
+    exchanged = [near(one[0], 0) and near(other[0].abs(), 1) for one, other in ((a, b), (d, c))]
+    for which, (here, there) in {"second": exchanged[::-1], "first": exchanged}.items():
+        if here and not there:
+            return f"in the {which} channel of each pair cos and sin are exchanged"
+    if all(kept) and near(a, d) and near(b, c):
+        return "both sines have the same sign, so pairs are mirrored, not turned"
+    if near(torch.hypot(a, b), 1) and near(torch.hypot(c, d), 1) and all(kept):
+        return (
+            "the two channels of a pair turn by different angles: tables laid out for the other "
+            "pairing (cat for repeat_interleave, or the other way round)"
+        )
+    return (
+        "the two channels of a pair do not turn by one angle: tables laid out for the other "
+        "pairing, or a sign"
     )
 
 

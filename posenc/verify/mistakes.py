@@ -1,67 +1,12 @@
-"""Known mistakes, each a short function that makes it, and the search for the one that was made."""
-
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+"""Known mistakes of rotations, each a short function that makes it."""
 
 import torch
 from torch import Tensor
 
 from posenc.frequencies import angles, inverse_frequencies
+from posenc.verify.known import Mistake
 from posenc.verify.rope import Rope
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A way to be wrong.
-
-    Args:
-        name: a few words.
-        hint: what was done, and where to look.
-        wrong: what someone who makes it gets, for the arguments of a case.
-    """
-
-    name: str
-    hint: str
-    wrong: Callable[..., object]
-
-
-def recognise(
-    mistakes: Iterable[Mistake],
-    cases: Sequence[tuple],
-    seen: Sequence[object],
-    close: Callable[[object, object], bool],
-) -> Mistake | None:
-    """Find the first mistake that gives what was seen, in every case.
-
-    Args:
-        mistakes: the most specific ones first.
-        cases: the arguments of each call.
-        seen: what came back from each.
-        close: whether two results are equal, all but rounding.
-
-    Returns:
-        The mistake, or None if it is none of these.
-
-    Example:
-        >>> minus = Mistake("sign", "minus for plus", lambda a, b: a - b)
-        >>> recognise([minus], [(3, 1), (5, 5)], [2, 0], lambda a, b: a == b).name
-        'sign'
-    """
-    for known in mistakes:
-        if cases and all(
-            _gives(known, case, values, close) for case, values in zip(cases, seen, strict=True)
-        ):
-            return known
-    return None
-
-
-def _gives(
-    known: Mistake, case: tuple, values: object, close: Callable[[object, object], bool]
-) -> bool:
-    try:
-        return close(values, known.wrong(*case))
-    except Exception:  # it cannot be made for this case
-        return False
+from posenc.verify.rules import rule_mistakes
 
 
 def rotation_mistakes(rope: Rope) -> list[Mistake]:
@@ -168,12 +113,15 @@ def _scaling_mistakes(rope: Rope) -> list[Mistake]:
                 "cosines are multiplied by the gain, sines are not: pairs are bent as they turn",
                 lambda x, p: _bent(rope, x, p),
             ),
+        ]
+    if rope.gain != 1 and rope.rotary_dim < rope.head_dim:
+        known.append(
             Mistake(
                 "gain over all channels",
                 "channels that do not turn are multiplied by the gain, too",
                 lambda x, p: rope.but(gain=1.0)(x, p) * rope.gain,
-            ),
-        ]
+            )
+        )
     if rope.plain is not None and not torch.equal(rope.plain, rope.inv_freq):
         known += [
             Mistake(
@@ -191,6 +139,7 @@ def _scaling_mistakes(rope: Rope) -> list[Mistake]:
                 "frequencies are divided where they had been divided before",
                 rope.but(inv_freq=rope.inv_freq**2 / rope.plain.clamp(min=1e-300)),
             ),
+            *rule_mistakes(rope),
         ]
     return known
 

@@ -87,7 +87,9 @@ def name(inv_freq: Tensor, sure: Tensor, *, head_dim: int) -> Named:
                 return _with(candidate, exact=rounded, rounded=called)
     ratio = inv_freq / _geometric(inv_freq[:turning], len(inv_freq))
     note = f"they are {_said(ratio.min().item())} to {_said(ratio.max().item())} times a geometric"
-    return Named("unknown", also=(f"{note} sequence, as in LongRoPE's factors",))
+    return Named(
+        "unknown", also=(f"{note} sequence: factors found by search, as LongRoPE's, or a slip",)
+    )
 
 
 def _candidates(inv_freq: Tensor, turning: int, head_dim: int) -> Iterator[Named]:

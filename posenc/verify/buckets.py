@@ -1,0 +1,164 @@
+"""T5's buckets of relative positions: settings and known mistakes, from the buckets alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from posenc.t5 import t5_buckets
+from posenc.verify.known import Mistake, recognise
+
+Found = tuple[dict, dict, tuple, tuple]  # facts, data, warnings, unknown
+
+
+def identify_buckets(buckets: Tensor | Callable[[Tensor], Tensor]) -> Found:
+    """Name a bucketing of relative positions: a function of key - query, or its matrix [n, n]."""
+    if isinstance(buckets, Tensor):
+        if buckets.ndim != 2:
+            raise ValueError(f"buckets must be [q, k], got shape {tuple(buckets.shape)}")
+        q, k = buckets.shape
+        relative = torch.cat((torch.arange(1 - q, 0), torch.arange(k)))
+        seen = torch.cat((buckets[1:, 0].flip(0), buckets[0]))
+    else:
+        relative = torch.arange(-2000, 2001)
+        seen = buckets(relative)
+    seen = seen.long()
+    for flipped in (False, True):
+        r = -relative if flipped else relative
+        for both in (True, False):
+            fits = _bucket_settings(seen, r, both)
+            if fits:
+                return _bucket_report(fits, both, flipped)
+    facts = {"form": f"{len(seen.unique())} buckets that are not T5's"}
+    for count, distance in ((32, 128), (64, 128), (32, 256), (16, 64)):
+        for both in (True, False):
+            right = {"num_buckets": count, "max_distance": distance, "bidirectional": both}
+            known = recognise(bucket_mistakes(**right), [(relative,)], [seen], torch.equal)
+            if known:
+                facts["form"] = f"nearly T5's buckets: {known.name}"
+                facts |= _settings(count, distance, both)
+                warning = f"{known.name}: {known.hint}"
+                return facts, {"method": "t5", **right, "mistake": known.name}, (warning,), ()
+    return facts, {"method": "unknown"}, (), ("the rule",)
+
+
+def bucket_mistakes(*, num_buckets: int, max_distance: int, bidirectional: bool) -> list[Mistake]:
+    """Known ways to get these buckets wrong; `wrong` takes relative positions, key - query."""
+    right = {
+        "num_buckets": num_buckets,
+        "max_distance": max_distance,
+        "bidirectional": bidirectional,
+    }
+    other = {**right, "bidirectional": not bidirectional}
+    sided = num_buckets // 2 if bidirectional else num_buckets
+
+    def log_part(
+        r: Tensor, *, exact: int = sided // 2, base: float = max_distance, count: int = sided
+    ) -> Tensor:
+        """T5's rule, spelled out so that its numbers can be got wrong one by one."""
+        distance = r.abs() if bidirectional else (-r).clamp(min=0)
+        grown = (distance.clamp(min=1) / exact).log() / math.log(base / exact) * (count - exact)
+        far = (exact + grown.long()).clamp(max=count - 1)
+        near = torch.where(distance < exact, distance, far)
+        return near + (r > 0) * (sided if bidirectional else 0)
+
+    return [
+        Mistake(
+            "both sides for a decoder" if not bidirectional else "one side for an encoder",
+            "bidirectional has the wrong value: an encoder has buckets for keys on both sides, a "
+            "decoder for those before the query alone",
+            lambda r: t5_buckets(r, **other),
+        ),
+        Mistake(
+            "the sign is exchanged",
+            "T5 counts key - query",
+            lambda r: t5_buckets(-r, **right),
+        ),
+        Mistake(
+            "both sides for a decoder, and the sign exchanged"
+            if not bidirectional
+            else "one side for an encoder, and the sign exchanged",
+            "bidirectional has the wrong value, and T5 counts key - query",
+            lambda r: t5_buckets(-r, **other),
+        ),
+        Mistake(
+            "max_exact of all buckets",
+            "half of the buckets of one side are exact, not half of all",
+            lambda r: log_part(r, exact=num_buckets // 2),
+        ),
+        Mistake(
+            "max_exact of all buckets, within all",
+            "buckets are halved for the two sides after the rule, not before it",
+            lambda r: log_part(r, exact=num_buckets // 2, count=num_buckets),
+        ),
+        Mistake(
+            "both sides in one",
+            "keys after the query get the buckets of those before it",
+            lambda r: t5_buckets(-r.abs(), **{**right, "num_buckets": sided, **_ONE}),
+        ),
+        Mistake(
+            "logarithm over the whole distance",
+            "the logarithm is divided by that of max_distance, not of max_distance/max_exact",
+            lambda r: log_part(r, base=max_distance * (sided // 2)),
+        ),
+    ]
+
+
+_ONE = {"bidirectional": False}
+
+
+def _settings(count: int, distance: int, both: bool) -> dict[str, str]:
+    return {
+        "num_buckets": str(count),
+        "max_distance": str(distance),
+        "direction": "both sides (encoder)" if both else "keys before the query (decoder)",
+    }
+
+
+def _bucket_settings(seen: Tensor, relative: Tensor, both: bool) -> list[tuple[int, int]]:
+    """Numbers of buckets and distances that give exactly these."""
+    top = int(seen.max()) + 1
+    counts = [32, 64, 16, 8, 128, 256, 10, 12, 20, 24, 40, 48, 96, 320]
+    near = [n for n in dict.fromkeys((top, *counts)) if top <= n <= 4 * top + 4 and n >= 4]
+    usual = [128, 64, 256, 32, 512, 800, 1000, 1024, 2048, 16, 500, 20, 40]
+    few = (relative.abs() < 40).nonzero().flatten()
+    for count in near:
+        if both and count % 2:
+            continue
+        exact = (count // 2 if both else count) // 2
+        fits = []
+        for distance in dict.fromkeys((*usual, *range(exact + 1, 300))):
+            if distance <= exact:
+                continue
+            settings = {"num_buckets": count, "max_distance": distance, "bidirectional": both}
+            if torch.equal(t5_buckets(relative[few], **settings), seen[few]) and torch.equal(
+                t5_buckets(relative, **settings), seen
+            ):
+                fits.append((count, distance))
+        if fits:
+            return fits
+    return []
+
+
+def _bucket_report(fits: list[tuple[int, int]], both: bool, flipped: bool) -> Found:
+    count, distance = fits[0]
+    warnings = ("the sign is exchanged: T5 counts key - query",) if flipped else ()
+    others = [d for _, d in fits[1:4]]
+    facts = {"form": "T5's buckets", **_settings(count, distance, both)}
+    facts["max_distance"] += f" (as well: {', '.join(map(str, others))})" * bool(others)
+    data = {
+        "method": "t5",
+        "num_buckets": count,
+        "max_distance": distance,
+        "bidirectional": both,
+        "sign": -1 if flipped else 1,
+    }
+    return (
+        facts,
+        data,
+        warnings,
+        ("the learned numbers of the buckets, and that scores are not scaled",),
+    )

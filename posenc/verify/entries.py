@@ -1,0 +1,145 @@
+"""Hold biases, buckets and tables against others, entry by entry, and say what changed."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from posenc.verify.agreement import Agreement
+from posenc.verify.biases import HIDDEN, one_of_batch, precision_of
+from posenc.verify.buckets import bucket_mistakes
+from posenc.verify.identify import Identity, identify
+from posenc.verify.known import recognise
+from posenc.verify.names import number
+
+RELATIVE = torch.arange(-2000, 2001)
+
+
+def compare_buckets(yours: Tensor | Callable, reference: Tensor | Callable) -> Agreement:
+    """Buckets as functions of relative positions (key - query), or as matrices [q, k]."""
+    one, two = (thing(RELATIVE) if callable(thing) else thing for thing in (yours, reference))
+    _same_shape(one, two)
+    wrong = one != two
+    if not wrong.any():
+        return Agreement(True, notes=(f"all {one.numel()} buckets are the same",))
+    notes = [f"{int(wrong.sum())} of {one.numel()} buckets differ"]
+    if one.ndim == 1:
+        first = RELATIVE[wrong].abs().min().item()
+        notes.append(f"the nearest at distance {first}")
+    found, wanted = (identify(thing, kind="buckets") for thing in (yours, reference))
+    known = None
+    settings = {key: wanted.data.get(key) for key in ("num_buckets", "max_distance")}
+    if wanted.data["method"] == "t5" and one.ndim == 1:
+        mistakes = bucket_mistakes(**settings, bidirectional=wanted.data["bidirectional"])
+        known = recognise(mistakes, [(RELATIVE,)], [one.long()], torch.equal)
+    told = (known.name, known.hint) if known else _changed(found, wanted)
+    return Agreement(False, mistake=told[0], hint=told[1], notes=tuple(notes))
+
+
+def compare_biases(
+    yours: Tensor, reference: Tensor, *, tolerance: float, causal: bool = False
+) -> Agreement:
+    """Biases that are added to scores; softmax forgets one number a row.
+
+    Args:
+        yours: [h, q, k] or with a batch.
+        reference: likewise.
+        tolerance: multiplies what rounding explains.
+        causal: whether keys after the query are left out, the last query at the last key.
+    """
+    yours, reference = (one_of_batch(t, w) for t, w in ((yours, "yours"), (reference, "reference")))
+    _same_shape(yours, reference)
+    left, right = yours.detach().double(), reference.detach().double()
+    q, k = left.shape[-2:]
+    past = torch.arange(k) <= torch.arange(k - q, k)[:, None]
+    shown = (left > HIDDEN) & (right > HIDDEN) & (past if causal else torch.ones_like(past))
+    size = right[shown].abs().max().clamp(min=1e-30)
+    gap = torch.where(shown, left - right, 0.0)
+    of_row = gap.sum(-1, keepdim=True) / shown.sum(-1, keepdim=True).clamp(min=1)
+    uneven = torch.where(shown, gap - of_row, 0.0).abs()
+    notes = [f"largest difference {(gap.abs().max() / size).item():.2g} of the largest entry"]
+    for blur, said in _blurs(yours):
+        each = tolerance * (2.0**-20 * size + blur * torch.where(shown, left.abs(), 0.0))
+        if (gap.abs() <= each).all():
+            return Agreement(True, notes=(*notes, *said))
+        if (uneven <= each.amax(-1, keepdim=True)).all():
+            constant = "rows differ by one number each, which softmax forgets"
+            return Agreement(True, scores_agree=True, notes=(*notes, constant, *said))
+    if (torch.where(past, gap, 0.0).abs() <= 1e-6 * size).all():
+        notes.append("they differ only for keys after the query: no matter if a mask hides those")
+    found, wanted = (identify(t, kind="bias") for t in (yours, reference))
+    told = _slopes_apart(found, wanted) or _changed(found, wanted)
+    return Agreement(False, mistake=told[0], hint=told[1], notes=tuple(notes))
+
+
+def compare_tables(yours: Tensor, reference: Tensor, kind: str, tolerance: float) -> Agreement:
+    """Tables of encodings, entry by entry."""
+    _same_shape(yours, reference)
+    left, right = yours.detach().double(), reference.detach().double()
+    size = right.abs().max().clamp(min=1e-30)
+    relative = ((left - right).abs().max() / size).item()
+    notes = (f"largest difference {relative:.2g} of the largest entry",)
+    if relative <= tolerance * 2.0**-20:
+        return Agreement(True, notes=notes)
+    told = _changed(*(identify(t, kind=kind) for t in (yours, reference)))
+    return Agreement(False, mistake=told[0], hint=told[1], notes=notes)
+
+
+def _blurs(bias: Tensor) -> list[tuple[float, tuple[str, ...]]]:
+    """By how much its entries may be rounded, and what is to be said then; float32 first."""
+    low = precision_of(bias)
+    if low is None:
+        return [(0.0, ())]
+    return [
+        (0.0, ()),
+        (torch.finfo(low).eps, (f"yours is rounded to {low}".replace("torch.", ""),)),
+    ]
+
+
+def _same_shape(yours: Tensor, reference: Tensor) -> None:
+    if yours.shape != reference.shape:
+        raise ValueError(
+            f"yours must have the reference's shape {tuple(reference.shape)}, "
+            f"got {tuple(yours.shape)}"
+        )
+
+
+def _slopes_apart(found: Identity, wanted: Identity) -> tuple[str, str] | None:
+    """Whether all slopes are the reference's times one number."""
+    if not found.data.get("slopes") or not wanted.data.get("slopes"):
+        return None
+    ratio = torch.tensor(found.data["slopes"]) / torch.tensor(wanted.data["slopes"])
+    times = ratio.mean().item()
+    if times <= 0 or (ratio - times).abs().max() > 2e-2 * times:
+        return None
+    square = round(max(times, 1 / times) ** 2)
+    if square in (16, 32, 64, 80, 96, 128, 256) and math.isclose(
+        max(times, 1 / times), math.sqrt(square), rel_tol=1e-2
+    ):
+        how = "not divided by" if times > 1 else "divided by"
+        return (
+            f"slopes {how} the root of the head's width",
+            f"slopes are {number(round(times, 4))} times the reference's, sqrt({square}): Falcon "
+            "divides its bias by sqrt(head_dim), as it does its scores, and no other model does",
+        )
+    return (
+        f"slopes times {number(round(times, 4))}",
+        f"every slope is {number(round(times, 4))} times the reference's",
+    )
+
+
+def _changed(found: Identity, wanted: Identity) -> tuple[str, str]:
+    """What `identify` suspects in yours alone, or sees otherwise."""
+    fresh = [text for text in found.warnings if text not in wanted.warnings]
+    changed = [
+        f"{key}: {found.facts.get(key)}, not {value}"
+        for key, value in wanted.facts.items()
+        if found.facts.get(key) != value
+    ]
+    hint = "; ".join(changed[:4])
+    if fresh:
+        return fresh[0], hint
+    if changed and "unknown" not in (found.data["method"], wanted.data["method"]):
+        return f"other {changed[0].partition(':')[0]}", hint
+    return "", hint

@@ -1,0 +1,65 @@
+"""By which other positions was it turned? For rotations that are right but for their positions."""
+
+import torch
+from torch import Tensor
+
+from posenc.verify.known import Mistake
+from posenc.verify.measure import NEAR
+from posenc.verify.rope import Rope
+
+LISTED = "positions are changed on the way"
+AROUND = 8
+"""How many positions to either side are tried, besides all from 0 on that are near."""
+
+
+def moved_positions(
+    rope: Rope, x: Tensor, positions: Tensor, seen: Tensor, allowed: Tensor
+) -> Mistake | None:
+    """A mistake that says which position each one was turned as; None if one of the near ones was
+    turned as none.
+
+    Args:
+        rope: what the positions are of.
+        x: the vectors, [m, n, d], the same in each row.
+        positions: that were given, [n].
+        seen: what came out, [m, n, d].
+        allowed: what rounding explains at each position, [n].
+    """
+    places = {
+        p: _place(rope, x[:, :1], p, seen[:, row], float(allowed[row]))
+        for row, p in enumerate(positions.tolist())
+    }
+    if any(q is None for p, q in places.items() if p <= NEAR[-1]):
+        return None
+    found = {p: q for p, q in sorted(places.items()) if q is not None}
+    if all(p == q for p, q in found.items()):
+        return None
+    name, rule = _rule(found)
+    return Mistake(name, rule, lambda x, p: rope(x, torch.tensor([found[int(i)] for i in p])))
+
+
+def _place(rope: Rope, x: Tensor, p: int, seen: Tensor, allowed: float) -> int | None:
+    """The position nearest to p that gives what was seen."""
+    tried = {*range(p - AROUND, p + AROUND + 1), *range(300), *(p // k for k in range(2, 9))}
+    candidates = torch.tensor(sorted(tried, key=lambda q: (abs(q - p), q)))
+    turned = rope(x.expand(-1, len(candidates), -1), candidates).double()
+    fits = (turned - seen[:, None]).abs().amax(dim=(0, 2)) <= allowed
+    return int(candidates[fits.nonzero()[0, 0]]) if fits.any() else None
+
+
+def _rule(places: dict[int, int]) -> tuple[str, str]:
+    """The rule that takes each position to its place, in words; a list if there is none."""
+    by = [q - p for p, q in places.items()]
+    spots = list(places)
+    start = next((i for i in range(len(by)) if len(set(by[i:])) == 1), len(by) - 1)
+    before = set(by[:start])
+    if start < len(by) - 1 and before == {0}:
+        word = f"p + {by[-1]}" if by[-1] > 0 else f"p - {-by[-1]}"
+        return (
+            f"position p turns as {word} from {spots[start]} on",
+            f"positions up to {spots[start - 1]} are right, later ones are turned as {word}: look "
+            "at how the length of the cache is added",
+        )
+    moved = [f"{p} as {q}" for p, q in places.items() if p != q]
+    more = ", ..." if len(moved) > 7 else ""
+    return LISTED, f"some are turned as other ones: {', '.join(moved[:7])}{more}"
