@@ -187,6 +187,8 @@ class TestComparing:
             page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.4)
         unset = not shares[0]
         assert page.locator(".hint").is_visible() == page.locator("button").is_disabled() == unset
+        assert page.locator(".waiting").is_visible() == unset
+        assert not page.locator(".you, .is").locator("visible=true").count()
         assert (page.locator("output").inner_text() == "") == unset
         assert page.locator(".mine").evaluate("(line) => line.checkVisibility()") != unset
         assert page.locator("input").get_attribute("aria-valuetext") == (
@@ -194,4 +196,30 @@ class TestComparing:
         )
         page.locator("button").evaluate("(button) => button.click()")  # disabled: it does nothing
         assert (said.inner_text() == "") == unset
+        assert page.locator(".you, .is").locator("visible=true").count() == (0 if unset else 2)
         page.close()
+
+    @pytest.mark.parametrize("guessed", [0.0, 0.3, 0.5, 0.52, 1.0])
+    def test_words_that_say_whose_a_line_is_stand_apart_and_in_the_picture(self, browser, guessed):
+        curve = guess_curve([0, 1], [0.5, 0.5], knots=2, **{**CURVE, "ylim": (0, 1)})
+        point = guess_point(50, **{**POINT, "low": 0})
+        for guess in (curve, point, guess_angle(math.pi, within=0.3, says="")):
+            page = browser.new_page(viewport={"width": 390, "height": 800})
+            page.set_content(guess._repr_html_())
+            for slider in page.locator("input").all():
+                slider.evaluate(
+                    "(e, to) => { e.value = to; e.dispatchEvent(new Event('input')); }", guessed
+                )
+            page.locator("button").click()
+            mine, true = (page.locator(word).bounding_box() for word in (".you", ".is"))
+            picture = page.locator("svg").bounding_box()
+            if not (guess.data["kind"] == "angle" and 0.5 <= guessed < 0.55):  # one hand's tip
+                assert any(
+                    one[at] + one[size] <= other[at] + 1
+                    for one, other in ((mine, true), (true, mine))
+                    for at, size in (("x", "width"), ("y", "height"))
+                )
+            for box in (mine, true):
+                assert box["x"] >= picture["x"] - 1
+                assert box["x"] + box["width"] <= picture["x"] + picture["width"] + 1
+            page.close()

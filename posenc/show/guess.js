@@ -5,21 +5,30 @@
   const svg = root.querySelector("svg"), truth = root.querySelector(".truth");
   const mine = root.querySelector(".mine"), said = root.querySelector(".said");
   const sliders = [...root.querySelectorAll("input")], compare = root.querySelector("button");
-  const hint = root.querySelector(".hint");
+  const [hint, waiting] = [".hint", ".waiting"].map((part) => root.querySelector(part));
+  const words = [root.querySelector(".you"), root.querySelector(".is")];
   const values = () => sliders.map((slider) => +slider.value);
   const isSet = (slider) => !slider.matches(".unset");
   const clamp = (share) => Math.min(1, Math.max(0, share));
   const [left, top, width, height] = data.box;
   const centre = [left + width / 2, top + height / 2];
 
-  // What is drawn for the sliders' values, which are shares (0 to 1) of an axis or of a turn.
+  // Where the handles are for the sliders' values, which are shares (0 to 1) of an axis or a turn.
+  const spots = {
+    curve: (v) => v.map((share, k) =>
+      [left + (width * k) / (v.length - 1), top + height * (1 - share)]),
+    point: ([share]) => [[left + width * share, top + height / 2]],
+    angle: ([share]) => [[centre[0] + (height / 2) * Math.sin(2 * Math.PI * share),
+      centre[1] - (height / 2) * Math.cos(2 * Math.PI * share)]],
+  }[data.kind];
+  const ring = ([x, y]) => `M${x - 6},${y}a6,6 0 1 0 12,0a6,6 0 1 0 -12,0`;
+
+  // What is drawn for handles that are set: a line through them, an upright line, a hand.
   const draw = {
-    curve: (v) => v.map((share, k) => !isSet(sliders[k]) ? "" :
-      (k && isSet(sliders[k - 1]) ? "L" : "M") +
-      `${left + (width * k) / (v.length - 1)},${top + height * (1 - share)}h0`).join(""),
-    point: ([share]) => `M${left + width * share},${top}v${height}`,
-    angle: ([share]) => `M${centre}l${(height / 2) * Math.sin(2 * Math.PI * share)},` +
-      `${(-height / 2) * Math.cos(2 * Math.PI * share)}`,
+    curve: (at) => at.map(([x, y], k) => !isSet(sliders[k]) ? "" :
+      `${k && isSet(sliders[k - 1]) ? "L" : "M"}${x},${y}h0`).join(""),
+    point: ([[x]]) => `M${x},${top}v${height}`,
+    angle: ([at]) => `M${centre}L${at}`,
   }[data.kind];
 
   // Where the pointer is: the slider it sets, and to what.
@@ -84,9 +93,13 @@
 
   // What nobody has set is not drawn, and nothing is compared before all is set.
   function show() {
-    mine.setAttribute("d", draw(values()));
-    mine.removeAttribute("hidden");
+    const some = sliders.some(isSet);
+    mine.setAttribute("d", some ? draw(spots(values())) : "");
+    mine.toggleAttribute("hidden", !some);
+    const wait = spots(sliders.map(() => (data.kind === "angle" ? 0 : 0.5)));
+    waiting.setAttribute("d", wait.map((at, k) => (isSet(sliders[k]) ? "" : ring(at))).join(""));
     compare.disabled = !sliders.every(isSet);
+    waiting.toggleAttribute("hidden", !compare.disabled);
     hint.toggleAttribute("hidden", !compare.disabled);
     sliders.filter(isSet).forEach((slider) => {
       const text = spoken(+slider.value);
@@ -112,11 +125,32 @@
       : `${close}: it is ${is}${data.of}, and you said ${said}.`;
   }
 
+  // Which is whose: beside the lines' right ends, above upright ones, beyond a hand's tip.
+  function name(v) {
+    const ends = [v, [data.truth].flat()].map((shares) => data.kind === "curve"
+      ? [left + width, top + height * (1 - shares.at(-1))] : spots(shares)[0]);
+    const axis = +(data.kind === "curve"), first = +(ends[0][axis] > ends[1][axis]);
+    const apart = Math.max(0, 30 - Math.abs(ends[0][1] - ends[1][1])) / 2; // or one covers the other
+    const edge = left + width - 34; // the last place where a word begins
+    words.forEach((word, n) => {
+      const [x, y] = ends[n], before = n === first, right = x >= centre[0];
+      const place = {
+        curve: [x + 8, y + 6 + (before ? -apart : apart), "start"],
+        point: [before ? Math.min(x - 2, edge - 4) : Math.min(x + 2, edge), top - 5,
+          before ? "end" : "start"],
+        angle: [x + (right ? 8 : -8), y + (y - centre[1]) * 0.1 + 5, right ? "start" : "end"],
+      }[data.kind];
+      ["x", "y", "text-anchor"].forEach((key, i) => word.setAttribute(key, place[i]));
+      word.removeAttribute("hidden");
+    });
+  }
+
   function reveal() {
     const v = values(), far = off(v), miss = missed(v);
     const right = far <= data.within && !miss;
     said.textContent = `${verdict(v, far, right, miss)} ${data.says}`.trim();
     truth.removeAttribute("hidden");
+    name(v);
     sliders.forEach((slider) => { slider.disabled = true; });
     compare.hidden = true;
     return right;
@@ -125,7 +159,6 @@
   truth.setAttribute("hidden", "");
   said.textContent = "";
   hint.removeAttribute("hidden");
-  compare.disabled = true;
   root.querySelector(".controls").hidden = false;
   for (const slider of sliders) {
     slider.classList.add("unset");
@@ -136,6 +169,7 @@
         show();
       });
   }
+  show();
   compare.addEventListener("click", () => {
     const detail = { right: reveal(), guess: values() };
     root.dispatchEvent(new CustomEvent("guess:compared", { bubbles: true, detail }));
@@ -160,6 +194,7 @@
   }
   svg.addEventListener("pointerdown", (event) => {
     if (compare.hidden) return;
+    event.preventDefault(); // or the browser selects text
     svg.setPointerCapture(event.pointerId);
     last = null;
     follow(event);

@@ -19,7 +19,7 @@ from torch import Tensor
 WIDTH = 640
 _UNDER = 66  # below the axes: numbers and a label
 Box = tuple[int, int, int, int]
-_BOX = (84, 34, 536, 200)  # left, top, width, height of the axes
+_BOX = (84, 34, 496, 200)  # left, top, width, height of the axes; on the right room for a word
 _SCALE = (84, 24, 536, 56)  # the same of a scale without an upright axis
 _DIAL = (210, 14, 220, 220)
 _STEP = 0.005  # of a slider, as a share of its axis or of a turn
@@ -27,23 +27,30 @@ _SCRIPT = Path(__file__).with_name("guess.js")
 _STYLE = """
 .guess { container-type: inline-size; max-width: 46rem; text-align: left }
 .guess svg { display: block; width: 100%; touch-action: none; cursor: crosshair; color: inherit }
-.guess text { font-size: 15px; fill: currentColor }
-@container (max-width: 30rem) {
-  .guess text { font-size: 23px }
-  .guess .sliders { grid-template-columns: 1fr 4em }
-  .guess .sliders span { grid-column: 1 / -1 }
+.guess text {
+  font: 15px var(--book-sans, inherit); fill: currentColor;
+  user-select: none; -webkit-user-select: none
 }
 .guess path { fill: none; stroke-width: 3; stroke-linejoin: round; stroke-linecap: round }
 .guess .axes { stroke: currentColor; stroke-width: 1; opacity: 0.5 }
 .guess .mine { stroke: var(--book-amber, #b45309) }
+.guess .waiting { stroke: var(--book-amber, #b45309); stroke-width: 2; stroke-dasharray: 4 4 }
 .guess .truth { stroke: var(--book-teal, #0f766e); stroke-dasharray: 9 5 }
+.guess text.you { fill: var(--book-amber, #b45309); font-weight: 600 }
+.guess text.is { fill: var(--book-teal, #0f766e); font-weight: 600 }
 .guess [hidden] { display: none }
-.guess text.hint { opacity: 0.75; font-style: italic }
+.guess text.hint { opacity: 0.75 }
+.guess button:disabled { border-style: dashed; opacity: 0.6; cursor: not-allowed }
 .guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr 4em }
 .guess label { display: contents }
 .guess input { width: 100%; min-width: 0; accent-color: var(--book-amber, #b45309) }
 .guess .unset::-webkit-slider-thumb { opacity: 0 }
 .guess .unset::-moz-range-thumb { opacity: 0 }
+@container (max-width: 30rem) {
+  .guess text { font-size: 23px }
+  .guess .sliders { grid-template-columns: 1fr max-content }
+  .guess .sliders span { grid-column: 1 / -1 }
+}
 """
 
 
@@ -130,7 +137,10 @@ def guess_curve(
     )
     axes = _x_axis(x[0], x[-1], xlabel, _BOX) + _y_axis(low, high, ylabel)
     picture = _svg(
-        f"{ylabel} against {xlabel}, to draw on", axes, f"M{line}", "draw from end to end"
+        f"{ylabel} against {xlabel}, to draw on",
+        axes,
+        f"M{line}",
+        "pull the line, or draw it from end to end",
     )
     at = [f"at {x[0] + (x[-1] - x[0]) * k / (knots - 1):.3g}" for k in range(knots)]
     sliders = f"<details><summary>Set it by sliders</summary>{_sliders(at)}</details>"
@@ -189,7 +199,9 @@ def guess_point(
     data["box"] = left, top, width, height = _SCALE
     path = f"M{left + width * share:.1f},{top}v{height}"
     axis = _x_axis(low, high, xlabel, _SCALE, log=log)
-    picture = _svg(f"An axis of {xlabel}", axis, path, "press where it is", _SCALE)
+    picture = _svg(
+        f"An axis of {xlabel}", axis, path, "press where it is, or pull the ring there", _SCALE
+    )
     name = f"to place: {xlabel}, from {low} to {high}"
     return Guess(name, picture, _sliders([xlabel], step), data)
 
@@ -218,10 +230,10 @@ def guess_angle(truth: float | Tensor, *, within: float, says: str) -> Guess:
     x, y = left + width / 2, top + height / 2
     data["box"] = _DIAL
     axes = f'<circle class="axes" fill="none" cx="{x}" cy="{y}" r="{height / 2}"/>'
-    axes += f'<text x="{x}" y="{top + height + 26}" text-anchor="middle">12 is up, clockwise</text>'
+    axes += f'<text x="{x}" y="{top + height + 48}" text-anchor="middle">12 is up, clockwise</text>'
     turn = 2 * math.pi * share
     path = f"M{x},{y}l{height / 2 * math.sin(turn):.1f},{-height / 2 * math.cos(turn):.1f}"
-    picture = _svg("A dial with one hand", axes, path, "press where it points")
+    picture = _svg("A dial with one hand", axes, path, "press where it points", _DIAL)
     return Guess("to turn: a hand", picture, _sliders(["angle"]), data)
 
 
@@ -260,11 +272,16 @@ def _data(
 
 
 def _svg(name: str, axes: str, truth: str, hint: str, box: Box = _BOX) -> str:
-    x, y = WIDTH / 2, box[1] + box[3] / 2
+    x, y = box[0] + box[2] / 2, box[1] + (0.5 if box == _DIAL else 0.2) * box[3]
     height = box[1] + box[3] + _UNDER
+    words = "".join(
+        f'<text class="{kind}" hidden="">{text}</text>'
+        for kind, text in (("you", "you"), ("is", "it is"))
+    )
     return (
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{html.escape(name)}">{axes}'
-        f'<path class="truth" d="{truth}"/><path class="mine" hidden=""/>'
+        f'<path class="truth" d="{truth}"/><path class="waiting" hidden=""/>'
+        f'<path class="mine" hidden=""/>{words}'
         f'<text class="hint" x="{x}" y="{y}" text-anchor="middle" hidden="">{hint}</text></svg>'
     )
 
@@ -313,5 +330,7 @@ def _y_axis(low: float, high: float, label: str) -> str:
 
 
 def _tick(value: float) -> str:
+    if value >= 100_000 and value % 1000 == 0:  # longer ones would touch on a phone
+        return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k"
     whole = value == round(value)
     return (f"{value:,.0f}" if whole else f"{value:g}").replace("-", "\N{MINUS SIGN}")
