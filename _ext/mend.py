@@ -1,13 +1,22 @@
-"""Mend what the writer and the theme leave: wrong roles, repeated styles, unused files."""
+"""Mend what the writer and the theme leave: wrong roles, repeated styles, unused files, a measure.
+
+When a page has loaded, the theme measures every piece of code and every output, and so has all of
+the page laid out before anything can be touched. `book.js` looks after wide places when they come
+into view, so the theme's own measure is taken out of its script.
+"""
 
 import re
 import shutil
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.errors import SphinxError
 
 DATED_ROLES = (' role="doc-biblioentry"', ' role="list"')  # written by docutils for citations
 TEMPLATES = ("webpack-macros.html", "sbt-webpack-macros.html")  # copied by the themes, not pages
+
+SCRIPT = Path("_static", "scripts", "pydata-sphinx-theme.js")
+MEASURE = '"complete"===document.readyState?T():window.addEventListener("load",T)'
 
 
 def mend_body(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
@@ -36,8 +45,23 @@ def drop_files(app: Sphinx, exception: Exception | None) -> None:
     shutil.rmtree(Path(app.outdir) / "_static" / "vendor", ignore_errors=True)
 
 
+def unmeasured(script: str) -> str:
+    """The theme's script without its measure; SphinxError if it reads otherwise."""
+    if script.count(MEASURE) != 1:
+        raise SphinxError(f"{SCRIPT.name} is not the one that _ext/mend.py knows: {MEASURE!r}")
+    return script.replace(MEASURE, "0")
+
+
+def quicken(app: Sphinx, exception: Exception | None) -> None:
+    """Take the measure of everything out of the theme's script."""
+    file = Path(app.outdir) / SCRIPT
+    if exception is None and file.exists():
+        file.write_text(unmeasured(file.read_text("utf-8")), "utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("html-page-context", mend_body)
     app.connect("build-finished", drop_files)
+    app.connect("build-finished", quicken)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

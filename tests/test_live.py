@@ -694,11 +694,18 @@ class TestLooks:
     def test_it_follows_the_theme_wherever_it_stands(self, opened, name):
         with opened(name) as page:
             ink = "getComputedStyle(document.querySelector('.live')).getPropertyValue('--p')"
+            dark = "document.querySelector('.live').matches('[data-dark]')"
             light = page.evaluate(ink)
-            page.evaluate("document.documentElement.dataset.theme = 'dark'")
+            page.evaluate("delete document.documentElement.dataset.theme")  # of another host
             page.evaluate("document.body.style.color = '#ddd'")
-            page.wait_for_function("document.querySelector('.live').matches('[data-dark]')")
-            assert page.evaluate(ink) != light
+            page.wait_for_function(dark)
+            night = page.evaluate(ink)
+            assert night != light
+            page.evaluate("document.documentElement.dataset.theme = 'light'")  # as the book tells
+            page.wait_for_function(f"!{dark}")
+            assert page.evaluate(ink) == light
+            page.evaluate("document.documentElement.dataset.theme = 'dark'")
+            assert page.evaluate(ink) == night
 
     @EACH_KIND
     def test_forced_colours_take_the_systems(self, opened, name):

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import bs4
 import nbformat
+import pydata_sphinx_theme
 import pytest
 from docutils import nodes
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from sphinx.errors import SphinxError
 
-from _ext import about, cover, seal, search
+from _ext import about, cover, mend, seal, search
 from _ext.fold import fold
 
 ROOT = Path(__file__).parent.parent
@@ -293,6 +295,16 @@ def test_a_style_sheet_that_figures_bring_stands_once_on_a_page(tmp_path):
     _, pages = build(tmp_path, "_ext.mend", index=raw)
     styles = [style.text for style in pages["index"].select(".body style")]
     assert styles == [".a { color: red }", "b {}"]
+
+
+def test_the_theme_does_not_measure_the_whole_page_when_it_has_loaded():
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
+    script = (theme / "scripts" / mend.SCRIPT.name).read_text("utf-8")
+    assert "scrollWidth>e.clientWidth" in script
+    assert 'addEventListener("load",T)' not in mend.unmeasured(script)
+    for other in ("", script.replace("T()", "t()"), script * 2):
+        with pytest.raises(SphinxError, match="is not the one that"):
+            mend.unmeasured(other)
 
 
 def test_a_drawing_has_its_cells_text_alternative(tmp_path):

@@ -113,6 +113,7 @@ export const live = (figure) => ({
       }
       figure.paint?.(el.querySelector("canvas"), colours(el), state());
     };
+    const soon = () => (frame ||= requestAnimationFrame(draw));
     const change = (part) => {
       const next = { ...state(), ...part };
       for (const { type, name, min, max } of controls)
@@ -121,7 +122,7 @@ export const live = (figure) => ({
       model.save_changes();
     };
     model.on("change:state", () => {
-      frame ||= requestAnimationFrame(draw);
+      soon();
       clearTimeout(rest);
       rest = setTimeout(() => (heard.textContent = values().said), REST);
     });
@@ -231,11 +232,14 @@ export const live = (figure) => ({
     });
     el.addEventListener("pointerleave", () => (tip.hidden = true));
 
-    // Light ink means a dark theme, wherever a notebook is shown.
-    const shade = () => {
+    // Light ink means a dark theme, wherever a notebook is shown; the book's own pages tell theirs.
+    const inked = () => {
       const [red, green, blue] = getComputedStyle(el).color.match(/[\d.]+/g);
-      el.toggleAttribute("data-dark", 0.3 * red + 0.6 * green + 0.1 * blue > 128);
-      if (figure.paint) draw();
+      return 0.3 * red + 0.6 * green + 0.1 * blue > 128;
+    };
+    const shade = () => {
+      el.toggleAttribute("data-dark", !document.documentElement.dataset.theme && inked());
+      if (figure.paint && !frame) draw();
     };
     const watch = new MutationObserver(shade);
     for (const e of [document.documentElement, document.body])
@@ -243,7 +247,7 @@ export const live = (figure) => ({
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", shade);
 
     el.live = { model, values };
-    draw();
+    soon(); // and not at once: a page that is still being read would be laid out for it
     shade();
   },
 });
