@@ -7,14 +7,17 @@ import torch
 from torch import Tensor
 
 from grading.questions.master import Case, Comparison, Draw, Misconception, Test
+from posenc.check.encodings import TABLES
 from posenc.frequencies import angles, inverse_frequencies
 from posenc.sinusoidal import shift_matrix, sinusoidal_encoding
 
+# The set is written without `posenc`: its frequencies are the index in the formula
 SINUSOIDS = (
-    "posenc.sinusoidal.sinusoidal_encoding",
-    "posenc.sinusoidal.tensor2tensor_encoding",
-    "posenc.sinusoidal.shift_matrix",
-    "posenc.rotary.rotate",
+    *TABLES,
+    "posenc.frequencies.inverse_frequencies",
+    "posenc.frequencies.angles",
+    "posenc.frequencies.phasors",
+    "posenc.check.frequencies.scores",
 )
 
 

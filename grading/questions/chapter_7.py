@@ -9,8 +9,8 @@ from torch import Tensor
 
 from grading.questions.master import Case, Comparison, Draw, Judged, Misconception, Test
 from posenc.alibi import alibi_bias, alibi_slopes
+from posenc.check import luck
 from posenc.check.encodings import TABLES, card_parts, learning_parts
-from posenc.check.luck import parts as luck_parts
 from posenc.check.reading import parts as reading_parts
 from posenc.check.ways import WAYS
 from posenc.frequencies import inverse_frequencies
@@ -18,8 +18,13 @@ from posenc.lab.methods import METHODS, Method
 from posenc.lab.training import Recipe, evaluate, train
 from posenc.relative import relative_positions
 
-# One list for two questions, so that one sandbox has both
-NOT_THERE = (*TABLES, "posenc.scaling.ntk_scaling", "posenc.scaling.dynamic_ntk_scaling")
+# One list for three questions, so that one sandbox has them all
+NOT_THERE = (
+    *TABLES,
+    *luck.better.refuses,
+    "posenc.scaling.ntk_scaling",
+    "posenc.scaling.dynamic_ntk_scaling",
+)
 
 
 @functools.cache
@@ -526,7 +531,7 @@ reach = Judged(
 
 
 def _other_seeds(*counts: tuple[int, int]) -> Callable[[Draw], dict]:
-    return lambda draw: luck_parts(
+    return lambda draw: luck.parts(
         draw.integer(1, 10**6), *(draw.integer(low, high) for low, high in counts)
     )
 
@@ -534,4 +539,5 @@ def _other_seeds(*counts: tuple[int, int]) -> Callable[[Draw], dict]:
 better = Judged(
     "better",
     [Test(2, "a few seeds", _other_seeds((5, 7))), Test(2, "more seeds", _other_seeds((12, 16)))],
+    refuses=NOT_THERE,
 )
