@@ -92,7 +92,7 @@ def make(assignment: Assignment, folder: Path) -> Path:
             return made
         facts["seed"] = kept["seed"]
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
-        facts["seed"] = secrets.randbits(48)
+        facts["seed"] = secrets.randbits(128)
     print(f"==> Making {assignment.name}")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / assignment.path.name).write_text(notebook, encoding="utf-8")

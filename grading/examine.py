@@ -1,7 +1,8 @@
 """Examine one submission: its notebook runs in a sandbox, what it answers is compared here.
 
-This side never runs a student's code. It draws nothing from the sandbox but plain numbers and
-short texts: answers to inputs that the notebook could not know.
+This side never runs a student's code. It draws nothing from the sandbox but plain numbers, answers
+to inputs that the notebook could not know, and short texts, of which a page shows the class alone
+(`grading.known`).
 
 The questions that refuse functions of `posenc` are asked in a sandbox without these.
 
@@ -12,20 +13,20 @@ without it; so is a question at which that happens. So it costs only what is in 
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from grading import without
-from grading.known import engine_texts
+from grading.known import reported
 from grading.sandbox import Ended, Limits, Sandbox
-from posenc.check import Probe, Question, Values, Verdict, Wrong
-from posenc.check.calls import TooSlow
+from posenc.check import Probe, Question, Values, Verdict
 from posenc.check.plain import encode
 from posenc.check.question import Part
 
 _RUNNER = Path(__file__).with_name("runner.py")
 _IGNORED = 1000  # messages that are no reply; then it is talking nonsense
 _LEAST = 20.0  # seconds that are kept for asking
+_WORDS = 5  # texts of a notebook's own that are kept for each test
 
 
 class _Run:
@@ -42,6 +43,7 @@ class _Run:
         self.at: int | None = None
         self.raised: dict[int, str] = {}
         self.refused: set[int] = set()
+        self.words: list[str] = []  # what it said of the test that is tried
         program = [sys.executable, "-s", "-P", "-c", _RUNNER.read_text(encoding="utf-8")]
         self.sandbox = Sandbox(program, without.files(refused), limits)
         self._cells = [[number, code] for number, code in cells]
@@ -101,27 +103,19 @@ class _Run:
         for _ in range(_IGNORED):
             said = self.sandbox.receive(deadline)
             if isinstance(said, dict) and said.get("id") == number:
-                return _read(said)
+                return self._read(said)
         raise Ended("it sends what nobody asked for")
 
-
-@dataclass
-class _Budget:
-    """Seconds that are left for a submission."""
-
-    left: float
-
-
-def _read(said: dict) -> Values:
-    if "values" in said:
-        try:
-            return Values.decode(said["values"])
-        except ValueError:
-            raise Wrong("it must return real numbers") from None
-    fault, hint = said.get("fault"), said.get("hint")
-    fault = fault[:400] if isinstance(fault, str) and fault else "no answer"
-    hint = hint if isinstance(hint, str) and hint in engine_texts() else ""
-    raise (TooSlow if said.get("slow") is True else Wrong)(fault, hint)
+    def _read(self, said: dict) -> Values:
+        if "values" in said:
+            try:
+                return Values.decode(said["values"])
+            except ValueError:
+                raise reported("it must return real numbers") from None
+        fault = said.get("fault")
+        if isinstance(fault, str) and len(self.words) < _WORDS and fault[:400] not in self.words:
+            self.words.append(fault[:400])
+        raise reported(fault)
 
 
 def _failed(test: Question | Probe, reason: str) -> Verdict:
@@ -163,12 +157,11 @@ def examine(
         number, cells that call what is not there while grading, and what stopped it, if anything
         did.
     """
-    budget = _Budget(limits.seconds)
     code = [(number, source) for number, (kind, source) in enumerate(cells) if kind == "code"]
     report = {"error": "", "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
     ended: dict[str, str] = {}
     for refused, asked in _together(tests):
-        for run in _runs(code, refused, limits, budget, report):
+        for run in _runs(code, refused, limits, report):
             with run.sandbox:
                 try:
                     run.start()
@@ -178,7 +171,8 @@ def examine(
                         break
                     report["left_out"][run.at] = str(error)
                     continue
-                report["raised"] = run.raised
+                if not report["verdicts"]:  # no cell of it has seen a hidden input
+                    report["raised"] = run.raised
                 report["refused"] = sorted({*report["refused"], *run.refused})
                 if _asked(asked, run, report["verdicts"], ended):
                     break
@@ -192,23 +186,23 @@ def examine(
 
 
 def _together(tests: dict) -> list[tuple[tuple[str, ...], dict]]:
-    """The questions that refuse the same functions, most refusals first: one sandbox for them."""
+    """The questions that refuse the same functions, fewest first: a sandbox for each group."""
     groups: dict[tuple[str, ...], dict] = {}
     for name, asked in tests.items():
         refused = tuple(sorted({name for test in asked for name in test.refuses}))
         groups.setdefault(refused, {})[name] = asked
-    return sorted(groups.items(), key=lambda group: -len(group[0]))
+    return sorted(groups.items(), key=lambda group: len(group[0]))
 
 
 def _runs(
     code: list[tuple[int, str]],
     refused: tuple[str, ...],
     limits: Limits,
-    budget: _Budget,
     report: dict,
 ) -> Iterator[_Run]:
     """Sandboxes with what is not left out yet, until there is no time left."""
-    while (left := budget.left) > 0:
+    left = limits.seconds  # for each group of questions: they share nothing but the cells
+    while left > 0:
         kept = [cell for cell in code if cell[0] not in report["left_out"]]
         if left < _LEAST + limits.cell_seconds and report["left_out"]:
             last = max(report["left_out"])  # what comes after it was never tried
@@ -219,7 +213,7 @@ def _runs(
         try:
             yield run
         finally:
-            budget.left -= run.sandbox.seconds
+            left -= run.sandbox.seconds
     report["error"] = report["error"] or f"it took longer than {limits.seconds:g} seconds"
 
 
@@ -230,7 +224,8 @@ def _asked(tests: dict, run: _Run, verdicts: dict[str, list], ended: dict[str, s
         while len(found) < len(asked):
             test = asked[len(found)]
             try:
-                found.append(_plain(_judged(test, run)))
+                run.words.clear()
+                found.append(_plain(_judged(test, run), run.words))
             except Ended as error:
                 ended[name] = f"when it was called, {error}"
                 found.append(_plain(_failed(test, ended[name])))
@@ -238,5 +233,6 @@ def _asked(tests: dict, run: _Run, verdicts: dict[str, list], ended: dict[str, s
     return True
 
 
-def _plain(verdict: Verdict) -> dict:
-    return asdict(verdict) | {"passed": verdict.passed}
+def _plain(verdict: Verdict, words: Sequence[str] = ()) -> dict:
+    """A verdict as plain data, with what the notebook itself said."""
+    return asdict(verdict) | {"passed": verdict.passed, "words": list(words)}

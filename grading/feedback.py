@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jinja2
 
-from grading.known import in_general
+from grading.known import hint_in_general, in_general
 from grading.marks import Graded
 
 _NUMBER = re.compile(r"\d[\d.]*")
@@ -23,7 +23,7 @@ TEMPLATES.filters["points"] = lambda value: f"{value:g}"
 def said(verdict: dict, *, show_right: bool) -> list[str]:
     """What a hidden test found, line by line.
 
-    Numbers and texts of an answer may repeat what it was asked: they are shown, like the right
+    Numbers and words of an answer may repeat what it was asked: they are shown, like the right
     numbers, only if these may be.
     """
     lines = []
@@ -36,7 +36,13 @@ def said(verdict: dict, *, show_right: bool) -> list[str]:
         right = f", not {part['right']}" if show_right and part["right"] else ""
         fault = part["fault"] if show_right else in_general(part["fault"])
         lines += [f"NO   {label}{given}", f"     {fault}{right}"]
-    return lines
+    words = verdict["words"] if show_right else []
+    return lines + [f"     in its own words: {said}" for said in words]
+
+
+def hint(verdict: dict, *, show_right: bool) -> str:
+    """The hint, without a number that the answer chose."""
+    return verdict["hint"] if show_right else hint_in_general(verdict["hint"])
 
 
 def page(assignment: str, graded: Graded, *, show_right: bool = False) -> str:
@@ -52,4 +58,5 @@ def page(assignment: str, graded: Graded, *, show_right: bool = False) -> str:
         assignment=assignment,
         one=graded,
         said=lambda verdict: said(verdict, show_right=show_right),
+        hint=lambda verdict: hint(verdict, show_right=show_right),
     )

@@ -193,7 +193,7 @@ def the_seed(out: Path, wanted: int | None) -> int:
         kept = json.loads(path.read_text(encoding="utf-8"))["seed"]
     except (OSError, ValueError, KeyError, TypeError):
         kept = None
-    fresh = kept if isinstance(kept, int) else secrets.randbits(48)
+    fresh = kept if isinstance(kept, int) else secrets.randbits(128)
     seed = fresh if wanted is None else wanted
     outputs.write(path, json.dumps({"seed": seed}) + "\n")
     return seed

@@ -27,7 +27,8 @@ def results(graded: Graded) -> dict:
         pairs = zip(mark.asked.tests, mark.verdicts, strict=True)
         for (points, label), verdict in pairs:
             lines = [] if verdict["passed"] else feedback.said(verdict, show_right=False)
-            lines += [f"Hint: {verdict['hint']}"] * bool(verdict["hint"])
+            hint = feedback.hint(verdict, show_right=False)
+            lines += [f"Hint: {hint}"] * bool(hint)
             tests.append(
                 {
                     "name": f"{mark.asked.title}: {label}",

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+import posenc
 from grading import notebook, rendered, written
 from grading.assignment import RUNS, Asked, Assignment
 from grading.submissions import plain
 
+WITHOUT = "without `posenc`"  # in a prompt
 _A_TEXT = 40  # characters that are more than a remark
 _SHOWN = 5  # places that are named
 _MOST = 20  # exceptions that are shown
@@ -126,7 +128,7 @@ def judge(
             parts = written.answer(cells, asked.title, titles, asked.prompt)
             mark.answer = [(text, pictures[n] if pictures else {}) for n, text in parts]
         else:
-            failed = {"passed": False, "parts": [], "hint": "", "misconception": ""}
+            failed = {"passed": False, "parts": [], "hint": "", "misconception": "", "words": []}
             mark.verdicts = report["verdicts"].get(asked.name) or [failed] * len(asked.tests)
             mark.untouched = assignment.given_cells.get(asked.name) in kept
         marks.append(mark)
@@ -139,7 +141,9 @@ def judge(
         student,
         marks,
         remarks=list(dict.fromkeys(remarks)),
-        flags=_flags(own, assignment) + _elsewhere(cells, marks, assignment),
+        flags=_flags(own, assignment)
+        + _borrowed(cells, assignment)
+        + _elsewhere(cells, marks, assignment),
         raised=raised,
         cells=cells,
     )
@@ -210,10 +214,31 @@ def _flags(code: str, assignment: Assignment) -> list[str]:
     """What a person should look at; computed from the text that was handed in."""
     found = notebook.suspicious(code)
     flags = [f"look at its code: {', '.join(found)}"] if found else []
+    bare = notebook.bare(code)
     asking: dict[str, list[str]] = {}
     for asked in assignment.questions:
-        for name in {name.rpartition(".")[2] for name in asked.refuses}:
+        for name in _refused(asked):
             asking.setdefault(name, []).append(asked.title.partition(" ")[0])
-    for name in sorted(name for name in asking if notebook.takes(code, name)):
+    for name in sorted(name for name in asking if notebook.takes(bare, name)):
         flags.append(f"{', '.join(asking[name])} asks for what it names: {name}")
     return flags
+
+
+def _borrowed(cells: Sequence[tuple[str, str]], assignment: Assignment) -> list[str]:
+    """What an answer takes from `posenc` though its question says without it."""
+    flags = []
+    for asked in assignment.questions:
+        if asked.written or WITHOUT not in asked.prompt:
+            continue
+        own = [c for c in cells if c[0] == "code" and re.search(rf"\b{asked.name}\b", c[1])]
+        bare = notebook.bare(notebook.own(own, assignment.given_lines))
+        known = (notebook.words(bare) & set(posenc.__all__)) - _refused(asked)
+        names = sorted(name for name in known if notebook.takes(bare, name))
+        if names:
+            number = asked.title.partition(" ")[0]
+            flags.append(f"{number} is asked for without posenc, and takes {', '.join(names)}")
+    return flags
+
+
+def _refused(asked: Asked) -> set[str]:
+    return {name.rpartition(".")[2] for name in asked.refuses}

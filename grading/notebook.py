@@ -7,20 +7,45 @@ from collections.abc import Sequence, Set
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(r"^[ \t]*#[^\n'\"]*$", re.MULTILINE)  # and nothing else on its line
-_SHELL = re.compile(r"(?:^[ \t]*|=[ \t]*)(?:!|%{1,2}[a-z])[\x21-\x7e]{0,40}", re.MULTILINE)
+_MAGIC = r"(?:!|%{1,2}[a-z])[\x21-\x7e]{0,40}"
+_LINE, _VALUE = re.compile(rf"^[ \t]*{_MAGIC}", re.MULTILINE), re.compile(rf"=[ \t]*{_MAGIC}")
+_PIP = re.compile(r"^[ \t]*[!%]pip (?:install|list|show)[\w \t.=<>~\[\],-]*$", re.MULTILINE)
+# A line that IPython may read in its own way, and that may end within a text
+_HALF = re.compile(r"^[ \t]*[!%?,;/][^\n]*(?:'''|\"\"\"|\\$)", re.MULTILINE)
+_ASIDE = re.compile(
+    r"""
+    \#[^\n]*
+    | (?:\b(?P<kind>[bBfFrRuU]{1,2}))?  # of a text
+      (?: \"""(?:[^\\"]++ | \\. | "(?!""))*+ (?:\"""|\Z)
+        | '''(?:[^\\']++ | \\. | '(?!''))*+ (?:'''|\Z)
+        | "(?:[^\\"\n]++ | \\.)*+ "?
+        | '(?:[^\\'\n]++ | \\.)*+ '? )
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_IMPORT = re.compile(r"\b(?:from|import)\b[^\n;(]*(?:\([^)]*)?")
+_LONGEST = 500  # characters of a line in which a parameter is looked for
 _USUAL = {"%matplotlib", "%config", "%time", "%%time", "%timeit", "%%timeit", "%load_ext"}
-_USUAL |= {"%autoreload"}
+_USUAL |= {"%autoreload", "%reload_ext", "%%capture", "%precision"}
 SUSPICIOUS = frozenset(
     """
-    ctypes gc inspect importlib builtins globals setattr settrace setprofile atexit subprocess
-    threading multiprocessing signal socket _getframe __import__ __code__ __globals__ __closure__
-    __builtins__ __subclasses__ f_back f_locals tb_frame get_ipython fork _exit kill popen execv
-    environ modules memfd_create mmap user_ns input_transformers_cleanup exec eval compile open
-    find_spec meta_path faulthandler runner runpy marshal dill cloudpickle types _without
-    getattr vars __dict__ __getattr__ __getattribute__ attrgetter locals import_module
-    system spawnv posix_spawn concurrent joblib readlink fcntl fdopen dup dup2
+    ctypes gc importlib setattr settrace setprofile atexit subprocess multiprocessing _getframe
+    __import__ __code__ __globals__ __closure__ __builtins__ __subclasses__ f_back f_locals tb_frame
+    get_ipython _exit popen execv memfd_create mmap user_ns input_transformers_cleanup find_spec
+    meta_path faulthandler runpy dill cloudpickle _without getattr __dict__ __getattr__
+    __getattribute__ attrgetter import_module spawnv posix_spawn joblib readlink fcntl fdopen dup2
     """.split()  # noqa: SIM905
 )
+# Words of English, and names that anybody may choose: they count where they are used
+_BUILTIN = frozenset("compile eval exec globals locals open vars".split())  # noqa: SIM905
+_PLAIN = _BUILTIN | frozenset(
+    """
+    builtins concurrent dup environ fork inspect kill marshal modules runner signal socket system
+    threading types
+    """.split()  # noqa: SIM905
+)
+_USED = re.compile(rf"\.\s*({'|'.join(_PLAIN)})\b|\b({'|'.join(_PLAIN)})[ \t]*\(")
+_PASSED = re.compile(rf"[=(,\[:][ \t]*({'|'.join(_BUILTIN)})[ \t]*(?=[;,\n)\]]|\Z)")
 
 
 def read(content: bytes) -> list[tuple[str, str]]:
@@ -74,16 +99,46 @@ def words(code: str) -> set[str]:
     return set(_WORD.findall(_COMMENT.sub("", unicodedata.normalize("NFKC", code))))
 
 
+def bare(code: str) -> str:
+    """Code without comments and texts; what stands in an f-string stays, since it runs."""
+
+    def left(match: re.Match) -> str:
+        kind = match["kind"] or ""
+        is_code = "f" in kind.lower()
+        return re.sub("['\"]", " ", match[0].removeprefix(kind)) if is_code else " "
+
+    return unicodedata.normalize("NFKC", _ASIDE.sub(left, code))
+
+
 def takes(code: str, name: str) -> bool:
-    """Whether code names something that it has from elsewhere: does not define it, or has both."""
-    code = _COMMENT.sub("", unicodedata.normalize("NFKC", code))
+    """Whether bare code names what it has from elsewhere: an attribute, an import, no own name."""
     if not re.search(rf"\b{name}\b", code):
         return False
-    own = re.search(rf"^[ \t]*(?:def[ \t]+)?{name}[ \t]*[(=]", code, re.MULTILINE)
-    return not own or bool(re.search(rf"(?:\.[ \t]*|\bimport\b[^\n]*\b){name}\b", code))
+    return (
+        bool(re.search(rf"\.[ \t]*{name}\b", code))
+        or any(name in _WORD.findall(part) for part in _IMPORT.findall(code))
+        or not _is_own(code, name)
+    )
+
+
+def _is_own(code: str, name: str) -> bool:
+    """Whether it is defined, assigned, a parameter or the variable of a loop."""
+    made = rf"^[ \t]*(?:(?:def|class)[ \t]+)?{name}[ \t]*[(:,=]|,[ \t]*{name}[ \t]*=[^=]"
+    if re.search(made, code, re.MULTILINE):
+        return True
+    given = re.compile(rf"\b(?:def|for|lambda)\b[^\n]*\b{name}\b")
+    return any(given.search(line[:_LONGEST]) for line in code.splitlines() if name in line)
 
 
 def suspicious(code: str) -> list[str]:
     """What has no business in an answer, in linear time: a person should look at it."""
-    shell = {match[0].strip() for match in _SHELL.finditer(code)}
-    return sorted(words(code) & SUSPICIOUS) + sorted(shell - _USUAL)[:5]
+    code = _PIP.sub("", code)
+    shown = bare(code)
+    plain = {word for pair in _USED.findall(shown) for word in pair if word}
+    plain |= {word for part in _IMPORT.findall(shown) for word in _WORD.findall(part)} & _PLAIN
+    plain |= {word for word in _PASSED.findall(shown) if not _is_own(shown, word)}
+    plain -= {word for word in plain if f"def {word}" in shown and not takes(shown, word)}
+    shell = {match.strip() for match in _LINE.findall(code)}
+    shell |= {match.strip() for match in _VALUE.findall(shown)}
+    half = {match.strip()[:40] for match in _HALF.findall(code)}
+    return sorted(words(code) & SUSPICIOUS | plain) + sorted((shell - _USUAL) | half)[:5]

@@ -11,12 +11,11 @@ import importlib.util
 import sysconfig
 from pathlib import Path
 
+from posenc.check.calls import Refused
+
 INSTALLED = Path(sysconfig.get_path("purelib"))  # the one that a sandbox has
-SAID = "it calls the function of `posenc` that the question asks for"
-_INSTEAD = ast.parse(f"""
-from posenc.check.calls import Wrong
-raise Wrong({SAID!r}, "The point is to write it yourself.")
-""").body
+SAID = str(Refused())
+_INSTEAD = ast.parse("from posenc.check.calls import Refused\nraise Refused").body
 _TWICE = "verify"  # the room that holds everything against everything
 
 

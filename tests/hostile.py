@@ -304,6 +304,21 @@ ATTACKS: dict[str, Attack] = {
         "try:\n    return F(given[0], given[1])\nexcept BaseException as error:\n    return error",
         "from posenc import tensor2tensor_encoding as F",
     ),
+    "posenc_scores": instead_of(
+        "dot_product",
+        "from posenc.check.frequencies import scores as taken\n"
+        "def dot_product(k, dim, base):\n"
+        "    w = torch.tensor([base ** (-2 * i / dim) for i in range(dim // 2)]).double()\n"
+        "    return taken(w, abs(k) + 1)[abs(k)] * dim / 2",
+        note="asks for what it names: scores",
+    ),
+    "posenc_phasors": instead_of(
+        "sinusoidal",
+        "import posenc as pe\ndef sinusoidal(p, d, b):\n"
+        "    turned = pe.phasors(pe.angles(p, pe.inverse_frequencies(d, base=b)))\n"
+        "    return torch.view_as_real(turned).flip(-1).flatten(1)",
+        note="(?s)names: angles.*names: inverse_frequencies.*names: phasors",
+    ),
     # Copying or uncovering it: in the sandbox of such a question it is not there
     "posenc_code_copied": cheats(
         RIGHT_BY_COPIES,
@@ -385,6 +400,40 @@ ATTACKS: dict[str, Attack] = {
          + "\n".join(HONEST.values()),),
         points=FULL,
         note="passed over",
+    ),
+    # Honest, with the magics of every day
+    "plots": Attack(
+        ("%matplotlib inline\n%load_ext autoreload\n%autoreload 2\n" + IMPORTS
+         + "\n".join(HONEST.values()),),
+        points=FULL,
+        note="^$",
+    ),
+    "magics": Attack(
+        ("%config InlineBackend.figure_format = 'retina'\n%tensorflow_version 2.x\n"
+         + HONEST["sinusoidal"] + "\n%load_ext tensorboard\n" + HONEST["dot_product"],
+         "%%time\nimport posenc\nprint(posenc.sinusoidal_encoding(torch.arange(3), 4))\n"
+         + HONEST["moved"] + HONEST["mended_sinusoidal"]),
+        points=FULL,
+        note="passed over",
+    ),
+    # What is asked, sent out by the choice of a text, a name, a number or a shape
+    "chooses_texts": Attack(
+        ("import ast, hashlib\nfrom pathlib import Path\nfrom posenc.check import Wrong\n"
+         "TEXTS = sorted({n.value for path in Path(check.__file__).parent.glob('*.py')\n"
+         "    for n in ast.walk(ast.parse(path.read_text()))\n"
+         "    if isinstance(n, ast.Constant) and type(n.value) is str and len(n.value) > 9})\n"
+         "def code(given):\n"
+         "    text = str([g.tolist() if torch.is_tensor(g) else g for g in given])\n"
+         "    return int(hashlib.sha256(text.encode()).hexdigest()[:6], 16)\n"
+         "def sinusoidal(*given):\n"
+         "    raise Wrong(*(TEXTS[code(given) // k % len(TEXTS)] for k in (1, 999)))\n"
+         "factor = []\ndef dot_product(offset, dim, base):\n"
+         "    factor.append(2 + code((offset, dim, base)) % 900)\n"
+         "    return factor[0] * sum(math.cos(offset / base ** (2 * i / dim))\n"
+         "        for i in range(dim // 2))\n"
+         "def moved(*given):\n    return torch.zeros(2 + code(given) % 99)\n"
+         "def mended_sinusoidal(*given):\n"
+         "    raise type(f'E{code(given)}', (Exception,), {})(TEXTS[code(given) % len(TEXTS)])",),
     ),
     "tells_inputs": instead_of(
         "sinusoidal",

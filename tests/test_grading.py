@@ -377,6 +377,19 @@ def test_feedback_repeats_no_input_that_an_answer_tells(room):
     assert not re.search(r"\d|\[", lines)
 
 
+def test_a_page_is_the_same_whatever_the_hidden_inputs_are(room, tmp_path):
+    folder = tmp_path / NAME
+    folder.mkdir()
+    shutil.copy(room.folder / "chooses_texts.ipynb", folder)
+    found = set()
+    for seed in (1, 2):
+        grade(folder, tmp_path / f"{seed}", "--seed", seed)
+        found.add((tmp_path / f"{seed}" / "feedback" / "chooses_texts.html").read_text())
+    (page,) = found
+    for said in ("it raised an exception", "another shape", "times the same factor"):
+        assert said in page
+
+
 def test_feedback_is_one_page_for_one_student(room):
     for name in room.known:
         page = room.page(name)

@@ -2,6 +2,7 @@
 
 import argparse
 import base64
+import builtins
 import csv
 import io
 import json
@@ -19,8 +20,9 @@ from grading.assign import handed_out
 from grading.assignment import Asked, Assignment
 from grading.grade import empty
 from grading.gradebook import Gradebook
-from grading.known import engine_texts, in_general
+from grading.known import REPORTED, engine_texts, hint_in_general, in_general, reported
 from grading.marks import Graded, Mark, judge
+from grading.names import slug
 
 TESTS = ((2.0, "some"), (2.0, "others"))
 CODED = Asked("moved", "2.3 Move it & go", 4, False, "", tests=TESTS)
@@ -32,7 +34,8 @@ WRITTEN = Asked(
 def verdict(*, passed, misconception="", fault="it gives 1"):
     part = {"label": "some", "fault": "" if passed else fault, "right": "2", "given": ""}
     hint = f"The hint on {misconception}." if misconception else ""
-    return {"passed": passed, "parts": [part], "hint": hint, "misconception": misconception}
+    found = {"passed": passed, "parts": [part], "hint": hint, "misconception": misconception}
+    return found | {"words": []}
 
 
 def graded(student, passed=2, given=6.0, misconception="", **settings):
@@ -243,8 +246,48 @@ def test_odd_code_is_named_however_it_is_written():
                  "vars(posenc)['a' + 'b']", "posenc.__dict__['a' + 'b']",
                  "operator.attrgetter('a' + 'b')"):  # fmt: skip
         assert notebook.suspicious(code), code
-    assert not notebook.suspicious("x = 7 % 3\nassert x != 2\ny = x %3")
-    assert not notebook.suspicious("%matplotlib inline\n%timeit 2 + 2")
+
+
+@pytest.mark.parametrize("code", [
+    "x = 7 % 3\nassert x != 2\ny = x %3",
+    "%matplotlib inline\n%timeit f(2)\n%load_ext autoreload\n%%time\n%config X = 1",
+    "!pip install -q pandas==2.1",
+    "%pip install seaborn",
+    "# don't leave it open",
+    "x = 1  # an open question of types, for exec",
+    "print('the system has two types')",
+    'note = """\nopen(the system); import types\n"""\nx = 1',
+    "print('at=%d' % x, \"=!x\")",
+    "print(f'the system is open at {x:.3f}')",
+    "signal = 3\ntypes = [signal]\ny = np.sin(signal)",
+    "def f(vars):\n    return g(vars)",
+    "def open(x):\n    return x\ny = open(3)",
+    "for types in (1, 2):\n    print(types)",
+])  # fmt: skip
+def test_nobody_is_accused_of_words(code):
+    assert notebook.suspicious(code) == []
+
+
+@pytest.mark.parametrize("code", [
+    "open('x')", "x = open ('x')", "f = exec\nf('x')", "list(map(eval, lines))", "os.system('x')",
+    "from os import system", "from os import (\n    path,\n    system,\n)", "import types",
+    "x = 1; import signal as s", "if 1: import socket", "sys.modules['x']", "sys . modules",
+    "f'{open(1)}'", 'f"""\n{exec(y)}\n"""', "x = '#'; open(y)", "x = '\\\\'; open(y)",
+    "'''a'''; import inspect; '''b'''", "x = \"'\"\nopen(y)\nz = \"'\"",
+    '%load_ext a """\nimport types\n# """', "!echo '''\nopen(x)\n#'''", "%time x = 1\\\n",
+    "def f():\n    import types", "!pip install x; curl y", "%run x.py", "# '\nopen(y)\n# '",
+    "x = rb'\\\\'\nopen(y)\n'", "vars(posenc)", "import os; os.kill(1, 9)", "os.environ",
+    "def open(x): pass\nimport io; io.open(1)",
+])  # fmt: skip
+def test_what_is_odd_is_named_whatever_stands_around_it(code):
+    assert notebook.suspicious(code)
+
+
+def test_odd_code_is_found_in_linear_time():
+    for part in ("import ", "open(", "'", '"""', "\\", "# ", "=!", "f'{", '%a "', "(", "def vars "):
+        start = time.process_time()
+        notebook.suspicious(part * (3_000_000 // len(part)))
+        assert time.process_time() - start < 12, part
 
 
 def test_an_answer_goes_on_below_code():
@@ -292,19 +335,38 @@ def test_in_moodle_the_latest_notebook_counts_and_its_page_goes_back(tmp_path):
 
 def test_no_word_or_number_of_an_answer_is_on_a_page():
     secret = "67 95 10 517.0"
-    faults = [f"it raised ValueError: {secret}", f"it raised T{secret}: x", f"it gives {secret}",
-              f"its result has the shape [{secret}]", secret, f"the rule is not {secret}",
-              f"after training {secret}", f"{secret}, but the rule is: {secret}"]  # fmt: skip
-    for fault in faults:
+    for fault in (f"it gives {secret}", f"its result has the shape [{secret}]", secret,
+                  f"after training {secret}", f"{secret}, but the rule is: {secret}"):  # fmt: skip
         assert not re.search(r"\d", in_general(fault)), fault
-    assert in_general(faults[0]) == "it raised ValueError"
-    for fault in ("not answered yet", "it changes what it is given"):
-        assert in_general(fault) == fault
-    assert "Is there a loop without an end?" in engine_texts()
-    found = verdict(passed=False, fault=faults[0])
+    assert hint_in_general("Work on a copy.") == "Work on a copy."
+    assert not re.search(r"\d", hint_in_general("Every number is 5.17e+09 times the right one."))
+    found = verdict(passed=False, fault=f"it gives {secret}") | {"words": [f"it said {secret}"]}
     found["parts"][0]["label"] = "base 517"
-    assert feedback.said(found, show_right=False) == ["NO   base n", "     it raised ValueError"]
+    assert feedback.said(found, show_right=False) == ["NO   base n", "     it gives another number"]
     assert secret in feedback.said(found, show_right=True)[1]
+    assert f"it said {secret}" in feedback.said(found, show_right=True)[2]
+
+
+def test_a_students_process_has_sixteen_words():
+    assert len(REPORTED) == 16
+    assert in_general(str(reported("it raised KeyError: 517"))) == "it raised an exception"
+    names = [f"it raised {name}: 517" for name in dir(builtins)]
+    odd = ["", "517", None, 5, ["x"], "it raised ValueErrors", "it did not finish", "x" * 10**6]
+    hints = set()
+    for words in (*engine_texts(), *names, *odd):
+        error = reported(words)
+        assert str(error) in REPORTED
+        assert in_general(str(error)) == str(error)
+        hints.add((str(error), error.hint))
+    assert {said for said, _ in hints} <= set(REPORTED)
+    assert len(hints) <= len(REPORTED)  # the hint says no more than the class
+
+
+def test_names_that_look_like_hashes_do_not_meet():
+    odd = slug("a/b")
+    assert len({slug(name) for name in ("a/b", odd, slug(odd), "a_b", "a-0123456", "x" * 300)}) == 6
+    assert slug("doejane") == "doejane"
+    assert slug("a-0123456") == "a-0123456"
 
 
 def test_a_hundred_thousand_cells_without_time_are_one_remark(assignment):

@@ -14,6 +14,8 @@ from types import FrameType
 import torch
 
 UNANSWERED = "not answered yet"
+LOOP_HINT = "Is there a loop without an end?"
+COPY_HINT = "Whoever calls it does not expect that. Work on a copy."
 DTYPE_HINT = "Two tensors differ in their dtype. Make yours with the dtype of what you are given."
 
 
@@ -32,6 +34,16 @@ class Wrong(Exception):
 
 class TooSlow(Wrong):
     """It took longer than it may."""
+
+
+class Refused(Wrong):
+    """It calls a function that is not there for this question."""
+
+    def __init__(self):
+        super().__init__(
+            "it calls the function of `posenc` that the question asks for",
+            "The point is to write it yourself.",
+        )
 
 
 class TimeLimit(BaseException):
@@ -68,20 +80,15 @@ def call(function: object, arguments: tuple, *, seconds: float = 10.0) -> object
     try:
         with _undisturbed(), _limit(seconds):
             result = function(*given)
-    except (KeyboardInterrupt, Wrong):
+    except (KeyboardInterrupt, Refused):
         raise
     except TimeLimit:
-        raise TooSlow(
-            f"it did not finish within {seconds:g} seconds", "Is there a loop without an end?"
-        ) from None
+        raise TooSlow(f"it did not finish within {seconds:g} seconds", LOOP_HINT) from None
     except BaseException as error:  # whatever it is, it costs the answer only
         hint = DTYPE_HINT if "dtype" in _describe(error) else ""
         raise Wrong(f"it raised {_describe(error)}{_line(error, function)}", hint) from None
     if not _same(given, arguments):
-        raise Wrong(
-            "it changes what it is given",
-            "Whoever calls it does not expect that. Work on a copy.",
-        )
+        raise Wrong("it changes what it is given", COPY_HINT)
     if result is None or result is ...:
         raise Wrong(UNANSWERED)
     return result

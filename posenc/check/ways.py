@@ -122,12 +122,9 @@ WAYS: dict[str, Callable[[object, tuple, float], Values]] = {
 
 
 def _refusing(*_: object, **__: object) -> None:
-    from posenc.check.calls import Wrong
+    from posenc.check.calls import Refused
 
-    raise Wrong(
-        "it calls the function of `posenc` that the question asks for",
-        "The point is to write it yourself.",
-    )
+    raise Refused
 
 
 @contextlib.contextmanager
