@@ -183,8 +183,12 @@ def _cosines_and_sines(z: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _turn_real(x: Tensor, z: Tensor, pairing: str) -> Tensor:
-    """The same product spelled out: for compilers, and for gradients of the rotation too."""
-    cos, sin = z.real, z.imag
+    """The same product spelled out: for compilers, and for gradients of the rotation too.
+
+    Cosines and sines come apart first: reading every other number of z is what a compiler does
+    one by one, at every use, and two tables of their own let it take many at once.
+    """
+    cos, sin = torch.stack((z.real, z.imag)).unbind()
     wide = x.to(cos.dtype)
     a, b = wide.chunk(2, -1) if pairing == "half" else wide.unflatten(-1, (-1, 2)).unbind(-1)
     turned = (a * cos - b * sin).to(x.dtype), (a * sin + b * cos).to(x.dtype)
