@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from posenc.lab import METHODS, TASKS, difference, differences, farther, gain, order, study
+from posenc.lab import METHODS, TASKS, change, difference, differences, farther, gain, order, study
 from posenc.lab.paired import student
 from posenc.lab.records import Record, pack, unpack
 from posenc.lab.study import CHOICES, COMPARED, EXPERIMENTS, RATES, chosen, missing, trials
@@ -79,7 +79,7 @@ def test_what_is_best_at_1x_and_at_2x_is_chosen_and_each_rate_is_tried_with_it()
 def test_a_search_that_ends_at_the_edge_of_a_knob_goes_on_beyond_it_but_not_out_of_bounds():
     def tried_knobs(method, **best):
         def loss(run):
-            knobs = run.knobs or dict.fromkeys(best, 1.0)
+            knobs = run.knobs or dict.fromkeys(best, 1e9)  # defaults far off
             off = sum(abs(math.log(knobs[name] / value)) for name, value in best.items())
             return 1 + off + abs(run.rate - 0.008), 1 + off
 
@@ -205,13 +205,28 @@ def test_a_choice_at_the_edge_is_named_and_one_at_a_bound_is_not():
     assert edges("alibi", "at 2x", steep=0.5)[0] == "rate"
 
 
-def test_a_default_that_no_trial_went_beyond_is_at_the_edge():
+@pytest.mark.parametrize(("best", "edges"), [(1e4, []), (1e5, ["rate"]), (1e9, ["rate", "base"])])
+def test_a_search_that_the_defaults_win_goes_on_beyond_them_at_their_rate(best, edges):
+    def loss(run):  # away from the rate of 0.008 the defaults are better than all of the grid
+        base = run.knobs.get("base", 1e4)
+        off = abs(math.log10(base / best)) if base >= 1e4 else 9
+        return (20 + off + abs(math.log(run.rate / 0.016)),) * 2
+
+    records = finish("rope", loss)
+    beyond = [r.run for r in records if r.run.knobs.get("base", 0) > 1e4]
+    assert [run.knobs["base"] for run in beyond] == pytest.approx([1e5, 1e6][: 1 + (best > 1e4)])
+    assert {(run.rate, run.knobs["share"]) for run in beyond} == {(0.016, 1.0)}
+    at = chosen(TEXT, "rope", records, "at 1x")
+    assert at.knobs.get("base", 1e4) == pytest.approx(min(best, 1e6))
+    assert study.at_edge("text", "rope", "at 1x", records) == edges
+
+
+def test_defaults_inside_of_the_search_are_not_at_its_edge():
     def loss(run):  # the defaults are best, at one rate within the search
         return (1 + len(run.knobs) + abs(math.log(run.rate / 0.008)),) * 2
 
-    for method, edges in {"rope": ["base"], "t5": [], "shaw": []}.items():
-        found = study.at_edge("text", method, "at 1x", finish(method, loss))
-        assert found == edges, method
+    for method in ("rope", "t5", "shaw"):
+        assert study.at_edge("text", method, "at 1x", finish(method, loss)) == [], method
     assert study.at_edge("text", "rope", "defaults", finish("rope", loss)) == []
 
 
@@ -340,6 +355,53 @@ def test_who_reads_beyond_the_last_tokens_is_ahead_of_a_reader_of_them():
     for name in ("text", "who"):
         with pytest.raises(ValueError, match="task must say what it needs"):
             farther(sampled("rope", np.ones((5, 9)).tolist(), task=name), 32, 20)
+
+
+def test_a_change_is_that_of_the_lead_and_not_of_its_sign():
+    rng = np.random.default_rng(9)
+    common = rng.standard_normal((5, 1))  # what makes each lead uncertain, and both alike
+
+    def lead(shift):
+        noise = 0.01 * rng.standard_normal((2, 5, 200))
+        return (
+            sampled("rope", (20 + shift + common + noise[0]).tolist()),
+            sampled("none", (20 + noise[1]).tolist()),
+            32,
+        )
+
+    before, after = lead(0.1), lead(-0.2)
+    for first, second, length in (before, after):
+        assert difference(first, second, length).verdict == "tie"
+    found = change(before, after)
+    assert found.verdict == "worse"
+    assert found.mean == pytest.approx(-0.3, abs=0.01)
+    assert (found.seeds, change(after, before).mean) == (5, pytest.approx(-found.mean))
+    assert change(before, after[:1] + before[1:], pairs=9).mean == pytest.approx(-0.3, abs=0.01)
+    with pytest.raises(ValueError, match="records must have the same seeds"):
+        change(before, (after[0][1:], after[1][1:], 32))
+    with pytest.raises(ValueError, match="lengths must be equal but on a text, got 32 and 64"):
+        change(before, (*after[:2], 64))
+
+
+def test_a_lead_on_a_text_is_compared_across_lengths():
+    rng = np.random.default_rng(10)
+    first, second = (sampled(name, drawn(rng, 0.1), task="text") for name in ("rope", "t5"))
+    for record, other in zip(first + second, second + second, strict=True):
+        record.results[64] = other.results[32]  # at 64 both are as good as the second
+    lead = difference(first, second, 32)
+    assert change((first, second, 32), (first, second, 64)).mean == pytest.approx(-lead.mean)
+
+
+def test_a_reader_of_the_last_tokens_is_met_on_chosen_sequences_alone():
+    seen = np.array(TASKS["passkey"].within(32, 20, sequences=200))
+    records = sampled("rope", [(1 - seen).round(3).tolist()] * 5, task="passkey")
+    for in_view, verdict in ((True, "worse"), (False, "better")):
+        among = ((seen == 1) == in_view).tolist()
+        assert 0 < sum(among) < 200
+        assert farther(records, 32, 20, among=among).verdict == verdict
+    for among in ([True] * 199, [False] * 200):
+        with pytest.raises(ValueError, match="among must hold 200 truths, one True at least"):
+            farther(records, 32, 20, among=among)
 
 
 def test_all_pairs_are_corrected_for_their_number_and_the_unable_left_out():

@@ -12,7 +12,7 @@ from posenc.lab.config import Config
 from posenc.lab.counted import counted_losses
 from posenc.lab.methods import METHODS, Method
 from posenc.lab.model import Transformer
-from posenc.lab.paired import Difference, difference, differences, farther, gain, order
+from posenc.lab.paired import Difference, change, difference, differences, farther, gain, order
 from posenc.lab.provenance import device_times, peak_memory, provenance
 from posenc.lab.records import Record, Run, read, recorded
 from posenc.lab.tables import Row, by_position, rows, table
@@ -33,6 +33,7 @@ __all__ = [
     "Task",
     "Transformer",
     "by_position",
+    "change",
     "counted_losses",
     "device_times",
     "difference",

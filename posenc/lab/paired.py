@@ -2,8 +2,9 @@
 
 Two methods are tested on the same sequences, and the k-th seeds of both share batches and initial
 weights. So differences are taken sequence by sequence and seed by seed, and both are resampled.
-In the same way a method is compared with itself at another length (`gain`), and with a reader who
-sees only the last tokens (`farther`).
+In the same way a method is compared with itself at another length (`gain`), a lead with the same
+lead in another experiment (`change`), and a method with a reader who sees only the last tokens
+(`farther`).
 """
 
 import functools
@@ -18,6 +19,7 @@ from posenc.lab.records import Record
 from posenc.lab.tasks import TASKS, Symbols, Task
 
 RESAMPLES = 2000
+Lead = tuple[Sequence[Record], Sequence[Record], int]  # of the first over the second at a length
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,31 @@ def difference(
         ValueError: if tasks or seeds differ, there is one seed alone, a score is missing, or
             pairs or level is out of range.
     """
-    measure = _task([*first, *second]).measure
-    one, other = (_by_seed(records, length) for records in (first, second))
-    if one.keys() != other.keys():
-        raise ValueError(f"records must have the same seeds, got {sorted(one)} and {sorted(other)}")
-    sign = -1 if measure == "tail_loss" else 1
-    better = sign * np.array([one[seed] - other[seed] for seed in sorted(one)])
-    return _interval(better, pairs, level)
+    better = _better(first, second, length)
+    return _interval(np.array(list(better.values())), pairs, level)
+
+
+def change(before: Lead, after: Lead, *, pairs: int = 1, level: float = 0.95) -> Difference:
+    """How a lead changes from one experiment to another, or from one length to another.
+
+    Two leads on two sides of zero do not show that they differ, nor does one that is a tie beside
+    one that is not. Their difference is taken seed by seed and sequence by sequence, on the same
+    texts, and the interval is that of `difference`. It is "better" if the lead has grown.
+
+    Args:
+        before, after: (first, second, length) each, as in `difference`; of the same seeds.
+        pairs, level: as in `difference`.
+
+    Raises:
+        ValueError: as in `difference`, or if lengths differ on a task whose sequences do then.
+    """
+    short, long = before[2], after[2]
+    task = _task([*before[0], *before[1], *after[0], *after[1]])
+    if short != long and task.measure != "tail_loss":
+        raise ValueError(f"lengths must be equal but on a text, got {short} and {long}")
+    one, other = _better(*before), _better(*after)
+    _require_same_seeds(one, other)
+    return _interval(np.array([other[seed] - one[seed] for seed in one]), pairs, level)
 
 
 def gain(
@@ -103,7 +123,13 @@ def gain(
 
 
 def farther(
-    records: Sequence[Record], length: int, tokens: int, *, pairs: int = 1, level: float = 0.95
+    records: Sequence[Record],
+    length: int,
+    tokens: int,
+    *,
+    among: Sequence[bool] | None = None,
+    pairs: int = 1,
+    level: float = 0.95,
 ) -> Difference:
     """How far a method is ahead of one who sees only the last tokens, on the same sequences.
 
@@ -113,10 +139,12 @@ def farther(
         records: of a method on a task that says what it needs, one a seed.
         length: tokens of a test sequence.
         tokens: how many of the last ones the other sees, as in `Symbols.within`.
+        among: which sequences count; all by default.
         pairs, level: as in `difference`.
 
     Raises:
-        ValueError: as in `difference`, or if the task does not say what an answer needs.
+        ValueError: as in `difference`, if the task does not say what an answer needs, or among
+            is not one truth a sequence or leaves none.
     """
     task = _task(records)
     if not isinstance(task, Symbols):
@@ -124,7 +152,11 @@ def farther(
     found = _by_seed(records, length)
     sequences = len(next(iter(found.values())))
     seen = np.array(task.within(length, tokens, sequences=sequences))
-    return _interval(np.array([each - seen for each in found.values()]), pairs, level)
+    counts = np.full(sequences, True) if among is None else np.asarray(among)
+    if counts.shape != seen.shape or counts.dtype != bool or not counts.any():
+        raise ValueError(f"among must hold {sequences} truths, one True at least, got {among}")
+    ahead = np.array([each - seen for each in found.values()])[:, counts]
+    return _interval(ahead, pairs, level)
 
 
 def differences(
@@ -220,6 +252,19 @@ def _interval(better: np.ndarray, pairs: int, level: float) -> Difference:
     reach = student(1 - (1 - level) / (2 * pairs), seeds - 1) * error
     mean = better.mean()
     return Difference(float(mean), float(mean - reach), float(mean + reach), seeds)
+
+
+def _better(first: Sequence[Record], second: Sequence[Record], length: int) -> dict:
+    """Seed -> how much better the first is in each sequence."""
+    sign = -1 if _task([*first, *second]).measure == "tail_loss" else 1
+    one, other = (_by_seed(records, length) for records in (first, second))
+    _require_same_seeds(one, other)
+    return {seed: sign * (one[seed] - other[seed]) for seed in sorted(one)}
+
+
+def _require_same_seeds(one: dict, other: dict) -> None:
+    if one.keys() != other.keys():
+        raise ValueError(f"records must have the same seeds, got {sorted(one)} and {sorted(other)}")
 
 
 def _task(records: Sequence[Record]) -> Task:

@@ -74,7 +74,8 @@ def trials(experiment: Experiment, method: str, records: Sequence[Record]) -> li
     setting of its knobs at one rate, eight of them for each method that has knobs; (c) four rates
     with the best knobs of that rate, for each length that is chosen by. Where the best value of a
     rate or of a knob is the first or the last, the next one beyond is tried as well, up to twice,
-    unless it is beyond the method's own `bounds`.
+    unless it is beyond the method's own `bounds`. (d) If the defaults are best of all, and one of
+    them is beyond all values of its knob, the search goes on beyond it, at their rate.
 
     Args:
         experiment: what is tuned for.
@@ -105,6 +106,10 @@ def trials(experiment: Experiment, method: str, records: Sequence[Record]) -> li
             runs += _rates(experiment, method, best.knobs, scores, multiple)
     if "defaults" in experiment.seeds:
         runs += _rates(experiment, method, {}, scores)
+    if all(run.key in scores for run in runs):
+        kept = [multiple for multiple in multiples if not _best(runs, scores, multiple).knobs]
+        wider = [_knobs(experiment, method, runs, scores, multiple) for multiple in kept]
+        runs += itertools.chain(*wider)
     return list({run.key: run for run in runs}.values())
 
 
@@ -189,7 +194,7 @@ def at_edge(name: str, method: str, choice: str, records: Sequence[Record]) -> l
     if choice == "defaults":
         return edges
     best = _spelled_out(best)
-    settings = [_spelled_out(run) for run in runs if run.rate == _MIDDLE]
+    settings = [_spelled_out(run) for run in runs]
     return edges + [
         knob for knob in best.knobs if _beyond(method, knob, best, settings) is not None
     ]
@@ -250,11 +255,12 @@ def _knobs(experiment, method, runs, scores, multiple) -> list[Run]:
     """Settings beyond those tried, while a value of the best one is the first or the last."""
     runs = list(runs)
     for _ in range(_WIDER):
-        best = _best(runs, scores, multiple)
+        best = _spelled_out(_best(runs, scores, multiple))
+        settings = [_spelled_out(run) for run in runs]
         more = [
-            _trial(experiment, method, _MIDDLE, {**best.knobs, name: value})
+            _trial(experiment, method, best.rate, {**best.knobs, name: value})
             for name in best.knobs
-            if (value := _beyond(method, name, best, runs)) is not None
+            if (value := _beyond(method, name, best, settings)) is not None
         ]
         runs += more
         if not all(run.key in scores for run in more):
