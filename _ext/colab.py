@@ -33,6 +33,7 @@ DRAFTS = "colab"
 SITE = "https://site.invalid/"  # stands in a draft for the address that publishing puts there
 KNOWN_TAGS = {
     "gpu",
+    "hide-cell",
     "hide-input",
     "nbval-ignore-output",
     "predict",
@@ -145,7 +146,7 @@ def code_cell(cell: NotebookNode, caption: str | None, docname: str) -> Notebook
     source, metadata = cell.source, {}
     if "gpu" in tags:
         source = f"{GPU_LINE}\n{source}"
-    if tags & {"hide-input", "seal"}:  # Colab folds forms, and a form has a title
+    if tags & {"hide-cell", "hide-input", "seal"}:  # Colab folds forms, and a form has a title
         source, metadata = f"# @title {title(cell, caption)}\n{source}", {"cellView": "form"}
     outputs = coalesce_streams(cell.outputs)  # as the site does: where they broke was chance
     image = cell.metadata.get("mystnb", {}).get("image", {})
