@@ -43,8 +43,13 @@ def add(app: Sphinx, doctree: nodes.document) -> None:
         f"{minutes(doctree)} minutes to read, more with its traps or pen and paper · {seconds} "
         f"seconds to run where this page was built · Python with torch; {gpu}"
     )
+    line = nodes.paragraph("", text, classes=["about-page"])
+    source = "../" * app.env.docname.count("/") + f"_sources/{app.env.docname}.ipynb"
+    if app.config.html_copy_source and app.env.doc2path(app.env.docname).endswith(".ipynb"):
+        link = f'<span class="d-print-none"> · <a href="{source}" download>the notebook</a></span>'
+        line += nodes.raw("", link, format="html")
     title = next(doctree.findall(nodes.title))
-    title.parent.insert(1, nodes.paragraph("", text, classes=["about-page"]))
+    title.parent.insert(1, line)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -12,9 +12,12 @@ exercises. And
 
 is a card for each chapter: its number and title, its question (the box "The question" at its
 top), and a thumbnail, `static/thumbs/NN.svg` or else `chapter.svg`.
+
+A chapter opens with its thumbnail beside the question, and ends with the card of the next one.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -81,11 +84,9 @@ def questions() -> int:
 def card(app: Sphinx, docname: str, name: str) -> nodes.list_item:
     """A link to a chapter, for a list on the page `docname`."""
     number = ".".join(map(str, app.env.toc_secnumbers[name][""]))
-    thumb = THUMBS / f"{Path(name).name[:2]}.svg"
-    picture = (thumb if thumb.exists() else THUMBS / "chapter.svg").read_text("utf-8")
     title = [nodes.inline("", f"{number}. ", classes=["card-number"]), *plain(app, name, "title")]
     parts = [
-        nodes.raw("", picture, format="html"),
+        picture(name),
         nodes.inline("", "", *title, classes=["card-title"]),
         nodes.inline("", "", *plain(app, name, "question"), classes=["card-question"]),
         nodes.inline("", f"{minutes(app, name)} minutes", classes=["card-time"]),
@@ -93,6 +94,13 @@ def card(app: Sphinx, docname: str, name: str) -> nodes.list_item:
     address = app.builder.get_relative_uri(docname, name)
     link = nodes.reference("", "", *parts, refuri=address, internal=True, classes=["chapter-card"])
     return nodes.list_item("", nodes.paragraph("", "", link))
+
+
+def picture(name: str) -> nodes.raw:
+    """A chapter's thumbnail."""
+    thumb = THUMBS / f"{Path(name).name[:2]}.svg"
+    file = thumb if thumb.exists() else THUMBS / "chapter.svg"
+    return nodes.raw("", file.read_text("utf-8"), format="html")
 
 
 def plain(app: Sphinx, name: str, what: str) -> Iterator[nodes.Node]:
@@ -116,6 +124,18 @@ def question(doctree: nodes.document) -> nodes.paragraph | None:
     return None
 
 
+def frame(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Open a chapter with its picture, and end it with the card of the next one."""
+    names = numbered(app)
+    if docname in names and (asked := question(doctree)):
+        asked.parent.insert(1, picture(docname))
+    following = dict(pairwise(names)).get(docname)
+    if following:
+        ending = nodes.bullet_list("", card(app, docname, following))
+        ending["classes"] = ["chapter-cards", "next-chapter"]
+        doctree.next_node(nodes.section).append(ending)
+
+
 def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Fill in the numbers and deal out the cards."""
     for line in doctree.findall(facts):
@@ -129,8 +149,10 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def read_again(app: Sphinx, env, added: set, changed: set, removed: set) -> set[str]:
-    """Make the cover anew when a chapter has changed."""
-    return {app.config.root_doc} if added | changed | removed else set()
+    """Make anew what shows a changed chapter: the cover, and the chapter before it."""
+    touched = added | changed | removed
+    before = {name for name, after in pairwise(numbered(app)) if after in touched}
+    return {app.config.root_doc} | before if touched else set()
 
 
 def widen(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
@@ -148,5 +170,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("chapters", Chapters)
     app.connect("env-get-outdated", read_again)
     app.connect("doctree-resolved", fill)
+    app.connect("doctree-resolved", frame)
     app.connect("html-page-context", widen, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

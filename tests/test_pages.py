@@ -414,6 +414,25 @@ class TestCover:
                 == f"{number} and {['', '¼ hour', '¾ hour'][number]}"
             )
 
+    def test_a_chapter_opens_with_its_picture_and_ends_with_the_next_ones_card(self, tmp_path):
+        asks = "# {}\n\n```{{admonition}} The question\nWhy {}?\n```\n\n## More\n\ntext\n"
+        index = self.cover + "\n```{toctree}\n:numbered:\none\ntwo\n```\n"
+        books = {name: [new_markdown_cell(asks.format(name, name))] for name in ("one", "two")}
+        run, pages = build(tmp_path, "_ext.cover", index=index, **books)
+        assert run.returncode == 0, run.stderr
+        for name in books:
+            assert pages[name].select_one(".admonition > svg.thumb + p").text == f"Why {name}?"
+        (card,) = pages["one"].select(".next-chapter a.chapter-card")
+        assert card["href"] == "two.html"
+        assert card.select_one(".card-question").text == "Why two?"
+        assert not card.find_all_next("h2")
+        assert not pages["two"].select(".next-chapter")
+
+        (tmp_path / "chapters").mkdir(exist_ok=True)
+        books["two"] = [new_markdown_cell(asks.format("two", "not"))]
+        _, pages = build(tmp_path, "_ext.cover", index=index, **books)
+        assert pages["one"].select_one(".next-chapter .card-question").text == "Why not?"
+
 
 class TestHead:
     def test_a_page_says_what_it_is(self, tmp_path, monkeypatch):

@@ -40,6 +40,11 @@ class TestTable:
         sides = [re.search(r"\w+$", c["style"])[0] for c in html.select("thead th")]
         assert sides == ["left", "right", "right", "left"]
 
+    def test_a_dash_among_numbers_leaves_them_at_the_right(self):
+        shown = table([["a", 1.5, "–"], ["b", "–", "x"]], columns=["", "b", "c"], caption="c")
+        sides = [re.search(r"\w+$", c["style"])[0] for c in soup(shown).select("tr > *")]
+        assert sides == ["left", "right", "left"] * 3
+
     def test_is_text_where_there_is_no_html(self):
         assert repr(self.table).splitlines() == [
             "Right & wrong.",

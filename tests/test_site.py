@@ -811,6 +811,9 @@ def cover_problems(page: Page) -> list[str]:
           if (seen()) complain("the answer is shown");
           if (!cover.checkVisibility()) complain("no cover");
           if (!cover.querySelector("button")) complain("no way round the question");
+          const code = [...box.querySelectorAll(".cell_input, details.hide")];
+          const told = () => code.some((e) => e.checkVisibility());
+          if (told()) complain("the code that knows the answer can be opened");
           const choice = box.querySelector(":scope > .choice");
           if (choice) choice.open = true;
           else {
@@ -821,6 +824,7 @@ def cover_problems(page: Page) -> list[str]:
             box.querySelector(".guess button").click();
           }
           if (!seen()) complain("the answer stays covered");
+          if (code.length && !told()) complain("the code stays covered");
           if (cover.checkVisibility()) complain("the cover stays");
           return problems;
         })"""
@@ -1084,6 +1088,10 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
     STYLE.format(".covered { display: block !important; }"): (
         cover_problems,
         "the answer is shown",
+    ),
+    STYLE.format(".predict > .cell > details.hide { display: block !important; }"): (
+        cover_problems,
+        "the code that knows the answer",
     ),
     STYLE.format(".cover { display: none !important; }"): (cover_problems, "no cover"),
     STYLE.format(".covered { display: none !important; }"): (cover_problems, "stays covered"),

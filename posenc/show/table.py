@@ -35,7 +35,8 @@ class Table:
         )
 
     def _entry(self, tag: str, scope: str, at: int, text: str) -> str:
-        side = "right" if at in self.numbers else "left"
+        words = any(row[at][:1].isalpha() for row in self.rows)  # a dash stands among numbers
+        side = "left" if words or (at == 0 and at not in self.numbers) else "right"
         scope = f' scope="{scope}"' if scope else ""
         return f'<{tag}{scope} style="text-align:{side}">{html.escape(text)}</{tag}>'
 
