@@ -41,7 +41,8 @@ class TestTable:
         assert sides == ["left", "right", "right", "left"]
 
     def test_a_dash_among_numbers_leaves_them_at_the_right(self):
-        shown = table([["a", 1.5, "–"], ["b", "–", "x"]], columns=["", "b", "c"], caption="c")
+        dash = "\u2013"
+        shown = table([["a", 1.5, dash], ["b", dash, "x"]], columns=["", "b", "c"], caption="c")
         sides = [re.search(r"\w+$", c["style"])[0] for c in soup(shown).select("tr > *")]
         assert sides == ["left", "right", "left"] * 3
 
