@@ -612,7 +612,7 @@ def test_a_scheduler_that_does_not_answer_is_refused_in_a_line(results, capsys, 
     start = time.monotonic()
     address = "tcp://127.0.0.1:1"
     assert address in refused(capsys, "sweep", "--results", results, "--scheduler", address)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 25  # Dask's own patience is 30 s
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(blocked, capsys, executed):
@@ -762,8 +762,7 @@ def test_a_report_fits_a_screen_or_is_csv_or_of_one_task(tmp_path, capsys):
     report = ["report", "--results", str(tmp_path)]
     assert main(report) == 0
     text = capsys.readouterr().out
-    body = [line for line in text.splitlines() if not line.startswith(("who,", "first,"))]
-    assert max(map(len, body)) <= 79
+    assert max(map(len, text.splitlines())) <= 79
     assert "t5(distance=0.25, gain=100)" in text
     assert main([*report, "--task", "first"]) == 0
     assert "who" not in capsys.readouterr().out

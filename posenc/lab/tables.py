@@ -169,8 +169,8 @@ def table(
         at = "a rate for each (@)" if len(rates) > 1 else f"rate {first.run.rate:g}"
         lower = TASKS[task].measure == "tail_loss"
         measure = "loss in nats, lower is better" if lower else "right answers, higher is better"
-        at = "a rate for each (@)" if len(rates) > 1 else f"rate {rates.pop():g}"
-        parts.append(f"{task}, {shared}; {at}")
+        title = f"{task}, {shared}; {at}"
+        parts.append(title if style == "markdown" else textwrap.fill(title, width=79))
         parts.append(f"{measure}; chance {first.chance:.2f}, goal {first.goal:.2f}\n")
         lengths = sorted(first.results)
         lines = [["method", *map(str, lengths), "seeds"]]
