@@ -49,6 +49,13 @@ def heat_maps(figure):
     }
 
 
+def without_names(figure):
+    """A drawing that is laid out to the end, without the names that clips have by their corners."""
+    for _ in range(4):
+        figure.draw_without_rendering()
+    return re.sub(r"\bp[0-9a-f]{10}\b", "", to_svg(figure))
+
+
 def contrast(one, other):
     def luminance(colour):
         c = np.asarray(colour, dtype=float)
@@ -154,6 +161,8 @@ class TestBoth:
         for n, ax in enumerate(axes):
             ax.plot([0, n], label=f"line {n}")
             ax.set_xlabel(f"plot {n}")
+        axes[1].legend(fontsize=8)
+        figure.legend(*axes[0].get_legend_handles_labels(), ncols=1, loc="outside upper center")
         before = to_svg(figure)
         screen, phone = (BeautifulSoup(svg, "html.parser").svg for svg in draw_both(figure))
         assert to_svg(figure) == before
@@ -164,6 +173,30 @@ class TestBoth:
 
         assert heights(screen) == (1, 4)
         assert heights(phone) == (2, 4)
+
+    def test_square_matrices_are_square_on_a_phone_and_small_letters_large_enough(self):
+        figure, axes = plt.subplots(1, 2, figsize=(7, 3))
+        for ax in axes:
+            plot_matrix(torch.rand(12, 12), xlabel="key", ylabel="query", ax=ax)
+            ax.set_xticks(range(12), "abcdefghijkl", fontsize=7)
+        before = without_names(figure)
+        phone = BeautifulSoup(draw_both(figure)[1], "html.parser").svg
+        pictures = [image for image in phone.select("image") if image.get("height") == "12"]
+        sides = [re.findall(r"[\d.]+", image["transform"])[:4:3] for image in pictures]
+        assert len(sides) == 4  # two, by day and by night
+        for wide, high in sides:  # of a cell
+            assert float(wide) == pytest.approx(float(high), rel=0.02)
+            assert float(wide) > PHONE * 72 / 12 / 2
+        assert min(map(float, re.findall(r"font-size: (\d+)px", str(phone)))) >= 10
+        assert without_names(figure) == before
+
+    def test_names_of_lines_stand_above_them_on_a_phone(self):
+        figure = curves()
+        before = without_names(figure)
+        phone = BeautifulSoup(draw_both(figure)[1], "html.parser").svg
+        heights = {text.text: float(text["y"]) for text in phone.select("text[y]")}
+        assert heights["a"] < heights["b"] < heights["16"]
+        assert without_names(figure) == before
 
     def test_points_say_once_what_they_look_like(self):
         ax = plt.subplots()[1]

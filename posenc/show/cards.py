@@ -9,8 +9,8 @@ from matplotlib.colors import ListedColormap
 from posenc.card import ReportCard
 
 _NOISE = 1e-6  # what is smaller comes from rounding, and is written as 0
-_WORD = {"ha": "center", "va": "bottom", "fontsize": 9, "fontweight": "bold"}
-_NUMBER = {"ha": "center", "va": "top", "fontsize": 9}  # each its own, centred in any font
+_WORD = {"ha": "center", "va": "bottom", "fontweight": "bold"}
+_NUMBER = {"ha": "center", "va": "top"}  # each its own, centred in any font
 
 
 def plot_report_cards(cards: Mapping[str, ReportCard], *, ax: Axes | None = None) -> Axes:
@@ -33,10 +33,8 @@ def plot_report_cards(cards: Mapping[str, ReportCard], *, ax: Axes | None = None
             ax.text(x, y - 0.02, "yes" if grade.passed else "NO", **_WORD)
             ax.text(x, y + 0.08, f"{value:.2g}", **_NUMBER)
     names = [grade.name for grade in next(iter(cards.values())).grades]
-    ax.set_xticks(
-        range(len(names)), names, rotation=40, ha="left", rotation_mode="anchor", fontsize=9
-    )
-    ax.set_yticks(range(len(cards)), cards.keys(), fontsize=9)
+    ax.set_xticks(range(len(names)), names, rotation=40, ha="left", rotation_mode="anchor")
+    ax.set_yticks(range(len(cards)), cards.keys())
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)

@@ -14,21 +14,26 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
+from matplotlib.legend import Legend
+from matplotlib.text import Text
 from PIL import Image
 
 from posenc.show.colours import DARK
 
 PHONE = 4.1  # inches; 10 point are 11 pixels then where a column is 330 wide
+_LETTERS = 10  # points, at least, on a phone
+_MANY = 10  # rows of a matrix that is drawn as wide as the phone is
 _SCALE = 1.75  # pixels a point at most, or letters would outgrow those of the text
 _LOOK = {"svg.fonttype": "none", "svg.hashsalt": "book", "savefig.transparent": True}
 _LINK = "{http://www.w3.org/1999/xlink}href"
@@ -85,35 +90,75 @@ def draw_both(figure: Figure, width: float | None = None) -> tuple[str, str]:
     figure.set_size_inches(wide, height * min(wide / own, 1.15))
     screen = to_svg(figure)
     figure.set_size_inches(min(own, PHONE), height)
-    with _in_two_columns(figure):
+    with _on_a_phone(figure):
         phone = to_svg(figure)
     figure.set_size_inches(own, height)
     return screen, phone
 
 
 @contextmanager
-def _in_two_columns(figure: Figure) -> Iterator[None]:
-    """Three plots or more in a row stand below one another, two by two, for a while."""
+def _on_a_phone(figure: Figure) -> Iterator[None]:
+    """What stands side by side stands below one another, letters and matrices fit, for a while."""
     plots = [ax for ax in figure.axes if ax.get_subplotspec() is not None]
+    with ExitStack() as kept:
+        for text in figure.findobj(Text):
+            if text.get_fontsize() < _LETTERS:
+                kept.callback(text.set_fontsize, text.get_fontsize())
+                text.set_fontsize(_LETTERS)
+        if len(plots) == 1 and plots[0].get_legend():
+            _lift_legend(plots[0], kept)
+        for old in list(figure.legends):
+            names = [text.get_text() for text in old.get_texts()]
+            new = figure.legend(old.legend_handles, names, loc="outside upper left")
+            _replace(old, new, kept)
+        if plots:
+            _stack(figure, plots, kept)
+        yield
+
+
+def _lift_legend(ax: Axes, kept: ExitStack) -> None:
+    """Put the names of lines above a plot, where they cover none."""
+    old, (width, height) = ax.get_legend(), ax.figure.get_size_inches()
+    names = [text.get_text() for text in old.get_texts()]
+    new = Legend(ax, old.legend_handles, names, loc="lower left", bbox_to_anchor=(0, 1))
+    ax.add_artist(new)
+    new.set_clip_on(False)  # or the layout leaves no room for it
+    ax.figure.set_size_inches(width, height + 0.2 * len(names))
+    _replace(old, new, kept)
+
+
+def _replace(old: Legend, new: Legend, kept: ExitStack) -> None:
+    """Show one legend for another."""
+    for choose in (old.set_visible, old.set_in_layout):
+        choose(False)
+        kept.callback(choose, True)
+    kept.callback(new.remove)
+
+
+def _stack(figure: Figure, plots: list[Axes], kept: ExitStack) -> None:
+    """A row of plots in two columns, the odd one across both; square matrices stay square."""
+    shapes = [ax.images[0].get_array().shape[:2] if ax.images else (1, 2) for ax in plots]
+    square = all(rows == columns for rows, columns in shapes)
     before = [ax.get_subplotspec() for ax in plots]
     grids = {id(spec.get_gridspec()): spec.get_gridspec() for spec in before}
-    if len(plots) < 3 or [(g.nrows, g.ncols) for g in grids.values()] != [(1, len(plots))]:
-        yield
-        return
-    size, rows = figure.get_size_inches(), math.ceil(len(plots) / 2)
-    figure.set_size_inches(size[0], 0.9 * rows * size[1])
-    hidden = [ax for ax in plots[2::2] if not ax.yaxis.get_tick_params()["labelleft"]]
-    for ax, spec in zip(plots, GridSpec(rows, 2, figure=figure), strict=False):
-        ax.set_subplotspec(spec)
-    for ax in hidden:  # labels of a shared axis stand beside the first plot of each row
-        ax.tick_params(labelleft=True)
-    try:
-        yield
-    finally:
-        for ax, spec in zip(plots, before, strict=True):
-            ax.set_subplotspec(spec)
-        for ax in hidden:
-            ax.tick_params(labelleft=False)
+    rows = max(grid.nrows for grid in grids.values())
+    in_a_row = [(grid.nrows, grid.ncols) for grid in grids.values()] == [(1, len(plots))]
+    if in_a_row and len(plots) >= (2 if square else 3):
+        columns = 1 if square and (len(plots) == 2 or shapes[0][0] >= _MANY) else 2
+        rows, (width, height) = math.ceil(len(plots) / columns), figure.get_size_inches()
+        figure.set_size_inches(width, 0.9 * rows * (width / columns if square else height))
+        grid = GridSpec(rows, columns, figure=figure)
+        for n, (ax, spec) in enumerate(zip(plots, before, strict=True)):
+            row, column = divmod(n, columns)
+            kept.callback(ax.set_subplotspec, spec)
+            ax.set_subplotspec(grid[row, column])
+            if not column and not ax.yaxis.get_tick_params()["labelleft"]:
+                kept.callback(ax.tick_params, labelleft=False)
+                ax.tick_params(labelleft=True)  # a shared axis is told at the left of each row
+    for _ in range(2 * square):  # the layout answers: letters take room
+        figure.draw_without_rendering()
+        box, (width, height) = plots[0].get_window_extent(), figure.get_size_inches()
+        figure.set_size_inches(width, height + rows * (box.width - box.height) / figure.dpi)
 
 
 def to_svg(figure: Figure) -> str:

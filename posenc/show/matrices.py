@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 
@@ -39,7 +40,7 @@ def plot_matrix(
     else:
         image = ax.imshow(values, cmap="posenc.weights", vmax=limit)
     ax.set(xlabel=xlabel, ylabel=ylabel)
-    ax.figure.colorbar(image, ax=ax)
+    ax.figure.colorbar(image, ax=ax, ticks=MaxNLocator(5, steps=[1, 2, 5, 10]))
     return ax
 
 
