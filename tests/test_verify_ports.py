@@ -1,5 +1,6 @@
 """Ports as one meets them, right ones and wrong ones: what is said of each."""
 
+import itertools
 import json
 
 import pytest
@@ -394,7 +395,9 @@ def test_three_rows_of_positions_that_differ_are_tried(order):
     assert str(alone).splitlines()[0] == "agree for a text"
     assert any("three rows of positions" in text for text in alone.not_compared)
     assert "  not compared: three rows of positions that differ" in str(alone)
-    assert any("equal, as in a text" in text for text in identify(mrope(order)).unknown)
+    told = identify(mrope(order))
+    assert [told.data["axis"][i] for i in (0, 8, 20)] == list(order)
+    assert ("sections [8, 12, 12], chunked" in told.facts["axes"]) == (order == (0, 1, 2))
 
 
 def ntk(exponent, *, rows=False):
@@ -451,7 +454,7 @@ def test_positions_out_of_a_mask(shift):
     found = identify(padded, dim=64)
     assert found.data["base"] == 10_000
     assert bool(found.warnings) == (shift != -1)
-    assert any("a mask that hides some" in text for text in found.unknown)
+    assert found.data["padding"] == 0 or shift == 0
     assert compare(padded, PLAIN).agrees == (shift == -1)
 
 
@@ -520,6 +523,108 @@ def test_falcons_bias_is_named(divided):
     assert ("as in Falcon" in found.facts["slopes"]) == (divided == 8)
     assert not found.warnings
     assert any("as Falcon alone does" in text for text in found.unknown) == (divided == 8)
+
+
+def packed(q, k, cu_seqlens, max_seqlen, *, restart=True):
+    ends = cu_seqlens.tolist()
+    runs = [torch.arange(stop - first) for first, stop in itertools.pairwise(ends)]
+    positions = torch.cat(runs) if restart else torch.arange(ends[-1])
+    assert max_seqlen >= max(len(run) for run in runs)
+    return by_rows(q, k, positions[None])
+
+
+@pytest.mark.parametrize("restart", [True, False])
+def test_texts_that_are_packed_are_given_by_their_ends(restart):
+    found = identify(lambda q, k, cu_seqlens, max_seqlen: packed(
+        q, k, cu_seqlens, max_seqlen, restart=restart))  # fmt: skip
+    assert found.facts["called as"].startswith("f(q, k, cu_seqlens=[0, n], max_seqlen=n)")
+    assert found.data["texts"] == (0 if restart else 3)
+    assert not found.warnings
+    assert compare(packed, PLAIN).agrees
+
+
+def test_padding_that_stretches_positions_is_a_mistake():
+    def padded(q, k, attention_mask):
+        step = 1 + (attention_mask == 0).any(dim=-1, keepdim=True).long()
+        return by_rows(q, k, (attention_mask.cumsum(-1) - 1) * step)
+
+    assert any("rows after padding" in text for text in identify(padded).warnings)
+    assert compare(padded, PLAIN).mistake == "rows after padding"
+
+
+def fused(form, *, values):
+    """Queries, keys and values in one tensor; `values`: turned, too."""
+
+    def port(qkv, positions):
+        if form == "flat":
+            qkv = qkv.unflatten(-1, (3, -1, 64))
+        assert qkv.shape[2] == 3
+        q, k, v = qkv.unbind(2)
+        cos, sin = (t[:, None] for t in tables(positions))
+        turning = (q, k, v) if values else (q, k)
+        out = [turned(x, cos, sin) for x in turning] + [v] * (not values)
+        return torch.stack(out, dim=2) if form == "stacked" else tuple(out)
+
+    return port
+
+
+@pytest.mark.parametrize("form", ["stacked", "flat", "several"])
+@pytest.mark.parametrize("values", [True, False])
+def test_values_are_not_turned(form, values):
+    found = identify(fused(form, values=values))
+    assert bool(found.warnings) == values
+    wrong = compare(fused(form, values=values), PLAIN)
+    assert wrong.agrees != values
+    assert wrong.mistake == ("values are turned, too" if values else "")
+
+
+def detr(rows, columns, *, normalised, pairs=True, dim=32):
+    """DETR's sines of two coordinates, [1, rows, columns, 2 dim]."""
+    mask = torch.ones(1, rows, columns)
+    y, x = mask.cumsum(1), mask.cumsum(2)
+    if normalised:
+        y, x = (t / (n + 1e-6) * 2 * torch.pi for t, n in ((y, rows), (x, columns)))
+    index = torch.arange(dim)
+    speed = 10_000.0 ** (-2 * (index // 2 if pairs else index) / dim)
+
+    def half(p):
+        turn = p[..., None] * speed
+        return torch.stack((turn[..., 0::2].sin(), turn[..., 1::2].cos()), -1).flatten(-2)
+
+    return torch.cat((half(y), half(x)), dim=-1)
+
+
+@pytest.mark.parametrize("normalised", [True, False])
+@pytest.mark.parametrize(("rows", "columns"), [(8, 8), (6, 10)])
+@pytest.mark.parametrize("flat", [True, False])
+def test_a_grid_of_sines_is_told_axis_by_axis(rows, columns, normalised, flat):
+    table = detr(rows, columns, normalised=normalised)
+    found = identify(table.flatten(0, 2) if flat else table)
+    assert found.facts["form"] == (
+        f"axial: rows in channels 0 to 31, columns in 32 to 63, a grid of {rows} by {columns}"
+    )
+    assert not found.warnings
+    assert found.data["rows"]["base"] == pytest.approx(10_000, rel=1e-6)
+    steps = [text for key, text in found.facts.items() if "one step" in key]
+    assert any("normalised" in text for text in steps) == (normalised and rows == columns) or steps
+
+
+@pytest.mark.parametrize("grid", [True, False])
+def test_an_exponent_that_counts_columns_makes_no_pairs(grid):
+    wrong = detr(8, 8, normalised=False, pairs=False)
+    found = identify(wrong if grid else wrong[0, :, 0, :32])
+    assert any("the exponent counts columns, not pairs" in text for text in found.warnings)
+    assert not identify(torch.randn(64, 32)).warnings
+
+
+def test_a_table_of_other_frequencies_is_named():
+    from posenc import sinusoidal_encoding, tensor2tensor_encoding
+
+    positions = torch.arange(64)
+    mine = sinusoidal_encoding(positions, 64, layout="half")
+    found = compare(mine, tensor2tensor_encoding(positions, 64))
+    assert found.mistake == "other frequencies"
+    assert "tensor2tensor" in found.hint
 
 
 def chunked(start):
@@ -872,3 +977,54 @@ def test_a_reader_that_has_seen_enough_changes_no_status(tmp_path):
         ["bash", "-c", f"({command}) | head -1"], capture_output=True, text=True, check=True
     )
     assert done.stderr == "status 0\n"
+
+
+def test_cosines_and_sines_side_by_side_are_a_table():
+    table = torch.stack(tuple(t[:, :32] for t in tables(torch.arange(300))), dim=-1)
+    assert identify(table).data["base"] == 10_000
+
+
+def test_what_applies_tables_is_given_with_them():
+    with pytest.raises(ValueError, match=r"applies tables \(cos\): give those, and it as apply="):
+        identify(lambda q, k, cos, sin: 1 / 0)
+
+
+def test_heads_that_are_mixed_with_rows_are_suspected():
+    def viewed(q, k, position_ids):
+        return by_rows(*(t.transpose(1, 2).reshape(t.shape) for t in (q, k)), position_ids)
+
+    with pytest.raises(ValueError, match="by reshape where transpose is meant"):
+        identify(viewed)
+
+
+@pytest.mark.parametrize("which", ["heads", "texts"])
+def test_what_is_turned_only_in_part_is_said(which):
+    def partly(x, positions):  # [b, h, n, d]
+        assert x.ndim == 4
+        out = x.clone()
+        some = (slice(None), 0) if which == "heads" else (0,)
+        out[some] = PLAIN(x, positions)[some]
+        return out
+
+    told = f"equal {which}"
+    if which == "heads":
+        with pytest.raises(ValueError, match="Equal heads come out different"):
+            identify(partly)
+        return
+    found = identify(partly)
+    assert len(found.warnings) == 1
+    assert found.warnings[0].startswith(told)
+    assert compare(partly, PLAIN).mistake.startswith(told)
+
+
+def test_low_precision_of_the_result_is_all_that_is_said_of_it():
+    found = identify(lambda x, p: PLAIN(x, p).bfloat16().float())
+    assert len(found.warnings) == 1
+    assert "cos and sin rounded to bfloat16" in found.warnings[0]
+
+
+def test_fixed_frequencies_of_a_long_text_agree_with_a_long_text():
+    static = models(DYNAMIC, length=100_004).layers[0].rope
+    found = compare(ntk(64 / 62), static)
+    assert str(found).splitlines()[0] == "agree in a text of 100004 positions"
+    assert found.not_compared[0].startswith("shorter texts: yours turns them otherwise")

@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from posenc.verify.agreement import Agreement
-from posenc.verify.calls import NotARotation, Turn, as_turn
+from posenc.verify.calls import as_turn
 from posenc.verify.entries import compare_biases, compare_buckets, compare_tables
 from posenc.verify.identify import KINDS, identify
 from posenc.verify.models import Layer, Model, models
 from posenc.verify.references import Reference, bias_for, of_layer, references
 from posenc.verify.rope import Rope
 from posenc.verify.rotations import compare_rotations
+from posenc.verify.turn import NotARotation, Turn
 
 
 def compare(

@@ -7,14 +7,27 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from posenc.verify.besides import (
+    APART,
+    CHUNKS,
+    FIRST_ROW,
+    XPOS,
+    axes_of,
+    axes_told,
+    chunks_differ,
+    first_after_others,
+    keys_slips,
+)
 from posenc.verify.biases import identify_bias
 from posenc.verify.buckets import identify_buckets
-from posenc.verify.calls import Turn, as_turn
+from posenc.verify.calls import as_turn
+from posenc.verify.cos_sin import is_pairs
 from posenc.verify.measure import Measured, frequencies, measure, wrap
 from posenc.verify.names import Named, gain_name, name
 from posenc.verify.rope import Rope
 from posenc.verify.rules import near_rule
 from posenc.verify.tables import identify_table
+from posenc.verify.turn import Turn
 
 KINDS = ("rotation", "bias", "buckets", "table")
 
@@ -75,10 +88,11 @@ def identify(
 
     Args:
         thing: a rotation: any function of queries, in [b, h, n, d], [b, n, h, d] or fewer axes,
-            with positions or without; a rotary module of transformers; a pair (cos, sin); a
-            complex table. Or a tensor: a bias [h, q, k], scores' units; buckets [q, k], integers;
-            a table of encodings [n, dim]. Or, with kind="buckets", a function of relative
-            positions (key - query).
+            with positions or without, or of queries and keys, or of `qkv`; a rotary module of
+            transformers; a pair (cos, sin); a complex table. Or a tensor: a bias [h, q, k],
+            scores' units; buckets [q, k], integers; a table of encodings [n, dim], or of a grid
+            [rows, columns, dim]. Or, with kind="buckets", a function of relative positions
+            (key - query).
         kind: "rotation", "bias", "buckets" or "table", if it cannot be seen from the thing.
         apply: the function that applies cos and sin, (q, k, cos, sin) or (x, cos, sin), for a
             module or tables that give only these.
@@ -108,41 +122,59 @@ def identify(
 
 
 def _kind(thing: object) -> str:
-    if not isinstance(thing, Tensor) or thing.is_complex():
+    if not isinstance(thing, Tensor) or thing.is_complex() or is_pairs(thing):
         return "rotation"
     if not thing.is_floating_point():
         return "buckets"
-    return "table" if thing.ndim == 2 else "bias"
+    return "table" if thing.ndim == 2 or _is_grid(thing) else "bias"
+
+
+def _is_grid(thing: Tensor) -> bool:
+    """Whether [rows, columns, dim] or [1, rows, columns, dim] is a table of sines of both."""
+    if thing.ndim not in (3, 4) or thing.shape[-1] % 2 or thing.abs().max() > 1 + 1e-3:
+        return False
+    try:
+        return identify_table(thing)[1]["method"] == "axial"
+    except ValueError:  # it has no such shape
+        return False
 
 
 def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
+    if turn.broken:
+        return _no_rotation(turn, turn.broken)
     seen = measure(turn, dtype=dtype)
     if isinstance(seen, str):
         return _no_rotation(turn, turn.mixed or seen)
     if seen.bent:
         return _no_rotation(turn, turn.mixed or f"no rotation: {seen.bent}")
     rope, more = describe(seen, turn.head_dim)
-    facts = {"called as": turn.convention, **more.facts}
-    unknown = [*more.unknown]
+    facts, unknown = more.facts, more.unknown
     if turn.keys is not None:
-        told = _keys(turn)
+        told = keys_slips(turn)
         (unknown if told == XPOS else more.warnings).extend(told)
         if told == XPOS and UNEVEN in more.warnings:
             more.warnings.remove(UNEVEN)  # keys shrink as queries grow
     more.data["first_row_for_all"] = turn.first_row
     if turn.first_row:
-        more.facts["positions"] += "; but only the first row of [b, n]"
+        facts["positions"] += "; but only the first row of [b, n]"
         more.warnings.append(FIRST_ROW)
     if turn.axes is not None:
-        unknown.append(ONE_ROW)
-    if turn.chunk is not None and not seen.ignores and _chunks_differ(turn):
+        axis = axes_of(turn, rope)
+        facts["axes"], more.data["axis"] = axes_told(axis), axis
+    if turn.chunk is not None and not seen.ignores and chunks_differ(turn):
         more.warnings.append(CHUNKS)
-    if "mask=ones" in turn.convention:
-        unknown.append("what it does with a mask that hides some: it was given ones")
+    if turn.apart is not None:
+        what = "texts" if "seq" in turn.convention else "padding"
+        more.data[what] = first = first_after_others(turn)
+        if first is None:
+            more.warnings.append(APART)
+        else:
+            facts[what] = "rows after it count from " + ("0" if first == 0 else "their own place")
     if turn.tables:
         unknown.append(_TABLES[turn.tables])
     if not turn.explicit and not seen.ignores:
         unknown.append("what happens at other positions than 0, 1, 2, ...: it takes none")
+    facts = {"called as": turn.convention, **facts}
     return Identity("rotation", facts, more.data, tuple(more.warnings), tuple(unknown), rope)
 
 
@@ -151,74 +183,7 @@ def _no_rotation(turn: Turn, why: str) -> Identity:
     return Identity("nothing known", facts, {"rotation": False, "reason": why}, (why,))
 
 
-FIRST_ROW = (
-    "one row of positions is used for the whole batch: wrong if rows are padded or packed "
-    "each in its own way"
-)
-ONE_ROW = (
-    "which pairs turn by which row of positions [3, b, n] (M-RoPE's sections): the three rows were "
-    "equal, as in a text"
-)
-CHUNKS = (
-    "several rows after a cache are turned otherwise than one by one: wrong for a second prompt, "
-    "or for a long one that comes in pieces"
-)
 UNEVEN = "the gain is not the same for all pairs and positions"
-XPOS = [
-    "why keys are turned otherwise than queries: scores still depend on the offset alone, as with "
-    "xPos"
-]
-
-
-def _chunks_differ(turn: Turn) -> bool:
-    x, rows = torch.ones(1, 4, turn.head_dim), torch.arange(3, 7)
-    return not torch.allclose(turn.chunk(x, rows), turn(x, rows), atol=1e-4)
-
-
-def _keys(turn: Turn) -> list[str]:
-    """Whether keys come out as queries do."""
-    if turn.mixed:
-        return [turn.mixed]
-    if turn.keys.head_dim != turn.head_dim:
-        return _other_keys(turn)
-    x = torch.randn(2, 1, turn.head_dim, generator=torch.Generator().manual_seed(3))
-    positions = torch.arange(8)
-    x = x.repeat(1, len(positions), 1)
-    queries, keys = turn(x, positions), turn.keys(x, positions)
-    if torch.allclose(queries, keys, atol=1e-4):
-        return []
-    if torch.equal(keys, x):
-        return ["keys are not rotated at all, only queries"]
-    for late, words in ((1, "before"), (-1, "after")):
-        there, here = (
-            (slice(late, None), slice(None, -late))
-            if late > 0
-            else (
-                slice(None, late),
-                slice(-late, None),
-            )
-        )
-        if torch.allclose(keys[:, there], queries[:, here], atol=1e-4):
-            return [f"a key is turned as one position {words} its own, a query is not: off by one"]
-    scores = (queries[0] @ keys[1].T).double()
-    diagonals = [scores.diagonal(i) for i in range(-6, 7)]
-    uneven = max((d - d.mean()).abs().max().item() for d in diagonals)
-    if uneven <= 1e-3 * scores.abs().max().item():
-        return XPOS
-    return ["keys are rotated otherwise than queries: scores do not depend on the offset alone"]
-
-
-def _other_keys(turn: Turn) -> list[str]:
-    """Whether keys of another width turn as the turning channels of queries do."""
-    queries, keys = (measure(t) for t in (turn, turn.keys))
-    if isinstance(keys, str):
-        return [f"keys: {keys}"]
-    same = queries.angles.shape == keys.angles.shape and bool(
-        (wrap(queries.angles - keys.angles).abs() < 1e-3 * (1 + queries.near)).all()
-    )
-    return [] if same else ["keys are rotated otherwise than queries"]
-
-
 _TABLES = {
     "half": "the pairing in the model: the tables are laid out for halves, give `apply` to see",
     "interleaved": "the pairing in the model: the tables are laid out for neighbours, give `apply`",
@@ -267,9 +232,11 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
         spots = torch.tensor(positions[: seen.near], dtype=torch.float64)[:, None]
         explained = (left[: seen.near].abs() <= 1e-3 + seen.noise + 2.0**-7 * spots).all()
         rounding = "they were rounded to a low precision, or " if explained else ""
-        report.warnings.append(
-            f"angles are not position times frequency: {rounding}positions are changed on the way"
-        )
+        if not (seen.representable and explained):  # it is said below
+            report.warnings.append(
+                f"angles are not position times frequency: {rounding}positions are changed on the "
+                "way"
+            )
     order = torch.argsort(inv_freq, descending=True, stable=True)
     widened, sure = _with_still_pairs(inv_freq, sure, seen, head_dim, pairing)
     sorted_already = bool((widened[:-1] >= widened[1:] - 1e-9).all())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from posenc.verify.calls import ELEMENTS, Turn, said
+from posenc.verify.turn import ELEMENTS, Turn, said
 
 NEAR = (0, 1, 2, 3, 5, 7, 15, 31, 63, 127)
 FAR = (256, 257, 512, 1009, 2048, 2049, 4095, 8000, 32_768, 100_003)

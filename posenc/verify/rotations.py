@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 
 from posenc.verify.agreement import Agreement
-from posenc.verify.calls import Turn, said
-from posenc.verify.identify import FIRST_ROW, identify
+from posenc.verify.besides import APART, FIRST_ROW, axes_of, axes_told, first_after_others
+from posenc.verify.identify import identify
 from posenc.verify.known import Mistake, recognise
 from posenc.verify.measure import FAR, NEAR, starts_nowhere
 from posenc.verify.mistakes import named_mistake, rotation_mistakes
 from posenc.verify.moved import LISTED, moved_positions
 from posenc.verify.rope import Rope
+from posenc.verify.turn import Turn, said
 
 ANGLE = 2.0**-22
 """Error of a float32 angle, per radian: half a unit in the last place (2^-24 of the value) each for
@@ -91,13 +92,19 @@ def compare_rotations(
             _by_length(alone, positions, together)
             for alone, together in zip((before, their_short), results, strict=True)
         ]
-        if len(shown.wrong) and not len(short.wrong) and by_length[0]:
-            if rope is not None and at is None:  # it cannot follow the length
-                shown, limit = short, f" up to position {NEAR[-1]}"
-                not_compared.append(
-                    f"positions beyond {NEAR[-1]}: yours turns long texts otherwise, the reference "
-                    "has one set of frequencies"
-                )
+        fixed = rope is not None and at is None and by_length[0]  # it cannot follow the length
+        if fixed and len(shown.wrong) and not len(short.wrong):
+            shown, limit = short, f" up to position {NEAR[-1]}"
+            not_compared.append(
+                f"positions beyond {NEAR[-1]}: yours turns long texts otherwise, the reference "
+                "has one set of frequencies"
+            )
+        elif fixed and len(short.wrong) and not len(shown.wrong):
+            limit = f" in a text of {FAR_ENOUGH} positions"
+            not_compared.append(
+                "shorter texts: yours turns them otherwise, the reference has one set of "
+                "frequencies"
+            )
         elif len(short.wrong) and not len(shown.wrong):
             shown = short
             notes.append("a long text is turned as it should be, a short one is not")
@@ -115,13 +122,18 @@ def compare_rotations(
         scores = keys is not None and _scores_agree(queries, keys, size)
         told, more = _why(mine, theirs, x, shown, rope, at, by_length, scores, dtype)
         notes += more
+    elif mine.mixed:
+        agrees, told = False, (mine.mixed.partition(":")[0], mine.mixed)
+    elif mine.apart is not None and first_after_others(mine) is None:
+        agrees, told = False, (APART.partition(",")[0], APART)
     elif mine.first_row and not theirs.first_row:
         agrees, told = False, ("one row of positions for the whole batch", FIRST_ROW)
     elif (apart := _chunk_differs(mine, theirs, x, between)) is not None:
         agrees, told = False, apart
     elif mine.axes is not None and theirs.axes is not None:
         if _axes_differ(mine, theirs, x, tolerance * RESULT[dtype] * 64):
-            agrees, told = False, ("rows of positions read otherwise", AXES)
+            told = "rows of positions read otherwise", _axes_apart(mine, theirs, rope)
+            agrees = False
     elif mine.axes is not None:
         limit += " for a text"
         not_compared.append(
@@ -147,9 +159,8 @@ def compare_rotations(
 
 def _never(mine: Turn, dtype: torch.dtype) -> list[str]:
     """What no comparison of rotations looks at."""
-    masked = ["rows that a mask hides"] if "mask=ones" in mine.convention else []
     name = str(dtype).removeprefix("torch.")
-    return [*masked, f"values, masks and the scale of scores; other dtypes than {name}"]
+    return [f"values, masks and the scale of scores; other dtypes than {name}"]
 
 
 def _both(mine: Turn, theirs: Turn, x: Tensor) -> tuple[Tensor, list[Tensor], list[str]]:
@@ -211,10 +222,15 @@ KEPT = (
     "after a long text a short one is turned otherwise than before: frequencies are changed for "
     "long texts and never put back"
 )
-AXES = (
-    "with three rows of positions that differ, as for an image, pairs turn by other rows than the "
-    "reference's: look at the sections (M-RoPE)"
-)
+
+
+def _axes_apart(mine: Turn, theirs: Turn, rope: Rope | None) -> str:
+    rope = rope or identify(theirs).rope
+    return (
+        "with three rows of positions that differ, as for an image, pairs turn by other rows than "
+        f"the reference's. Yours: {axes_told(axes_of(mine, rope))}. The reference: "
+        f"{axes_told(axes_of(theirs, rope))}"
+    )
 
 
 def _axes_differ(mine: Turn, theirs: Turn, x: Tensor, allowed: float) -> bool:
@@ -255,6 +271,8 @@ def _why(
     dtype: torch.dtype,
 ) -> tuple[tuple[str, str], list[str]]:
     """The mistake it looks like, its hint, and notes."""
+    if mine.broken:
+        return (mine.broken.partition(":")[0], mine.broken), []
     length = int(shown.positions.max()) + 1
     if rope is None and by_length[0] != by_length[1]:
         who, other = ("yours", "the reference")[:: 1 if by_length[0] else -1]

@@ -1,0 +1,63 @@
+"""Somebody else's rotation in one form: called with vectors [m, n, d] and positions [n]."""
+
+import textwrap
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+ELEMENTS = 2**24  # how many to hand over at a time, to functions that count rows themselves
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A rotation that is called as `turn(x, positions)`, x [m, n, d], whatever it was before.
+
+    Args:
+        call: the function of x and positions.
+        head_dim: the channels it takes.
+        convention: how the original is called, in words.
+        explicit: whether it takes positions, or counts rows itself.
+        tables: the form of its cos and sin, if that is all it gives, "" otherwise.
+        keys: the same for its second result, if it takes and gives queries and keys.
+        counted: for one that takes the first position only: the same, called once with all rows.
+        first_row: whether positions [b, n] are taken and only their first row is used.
+        axes: the same with positions [3, n] that differ, for one that takes [3, b, n] (M-RoPE).
+        mixed: how queries, keys and values get into each other, "" if they do not.
+        broken: why no way of calling it turns rows by their own positions, "" if one does.
+        apart: for one that asks for a mask or the ends of texts: the same, with x [m, n, d] and
+            how many of the first rows are hidden, or are a text of their own.
+        chunk: for one that takes the first position only: the same, with several rows in a call.
+    """
+
+    call: Callable[[Tensor, Tensor], Tensor]
+    head_dim: int
+    convention: str
+    explicit: bool
+    tables: str = ""
+    keys: "Turn | None" = None
+    counted: "Turn | None" = None
+    first_row: bool = False
+    axes: Callable[[Tensor, Tensor], Tensor] | None = None
+    mixed: str = ""
+    broken: str = ""
+    apart: Callable[[Tensor, int], Tensor] | None = None
+    chunk: Callable[[Tensor, Tensor], Tensor] | None = None
+
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Turn x; without gradients or warnings."""
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.call(x, positions)
+
+
+class NotARotation(ValueError):
+    """It cannot be called as a rotation; the message says what was tried."""
+
+
+def said(error: Exception) -> str:
+    """An error in one short line."""
+    kind = "" if isinstance(error, NotARotation) else f"{type(error).__name__}: "
+    return kind + textwrap.shorten(str(error).partition(chr(10))[0], 140, placeholder=" ...")

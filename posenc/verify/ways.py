@@ -1,0 +1,266 @@
+"""The conventions by which rotations are called, the likeliest first."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from posenc.verify.layouts import LAYOUTS, laid_out, read
+
+POSITIONS = (
+    "positions",
+    "position_ids",
+    "pos_ids",
+    "positions_ids",
+    "token_positions",
+    "input_pos",
+    "pos",
+    "position",
+    "p",
+    "seq_pos",
+)
+KEYS = re.compile(r"(x?k|keys?)(_.*)?")  # k, xk, key, keys, key_states, k_pe, k_rot
+STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
+WIDTHS = (64, 128, 32, 96, 80, 256, 192, 16, 8)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to call it: of x in its layout and positions; explicit or not; in words."""
+
+    call: Callable[[Tensor, Tensor], object]
+    layout: str
+    explicit: bool
+    words: str
+    apply: Callable | None = None
+    consecutive: bool = False
+    of_keys: bool = False  # whether the second result is meant, and x are keys
+    form: Callable[[Tensor, Tensor], object] | None = None  # of x and positions as they are
+    values: list[bool] | None = None  # whether the last call turned values, if it takes them
+    sides: tuple[str, ...] = ()  # what it asks for besides
+    narrow: tuple[int, int, int] | None = None  # channels of queries, heads and channels of keys
+
+    def inputs(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """What it is given: these vectors in their layout, and others for the other argument."""
+        if self.narrow is None:
+            x = laid_out(x, self.layout)
+            return (other(x), x) if self.of_keys else x
+        width, heads, channels = self.narrow
+        if self.of_keys:
+            queries = other(x).repeat(1, 1, -(-width // channels))[..., :width]
+            return laid_out(queries, self.layout), laid_out(x, self.layout, heads)
+        keys = other(x)[..., :channels]
+        return laid_out(x, self.layout), laid_out(keys, self.layout, heads)
+
+    def read(self, result: object, x: Tensor) -> Tensor:
+        """The result that is meant, as [m, n, d]."""
+        if isinstance(result, tuple | list):
+            result = result[self.of_keys]
+        return read(result, x, self.layout, self.narrow[1] if self.narrow and self.of_keys else 2)
+
+
+def all_ways(thing: Callable, apply: Callable | None, width: int) -> Iterator[Way]:
+    """First with keys as queries are; then with one head of keys, and one that is narrower."""
+    names = parameters_of(thing)[0]
+    if names and "qkv" in names[0]:
+        for form in ("[b, n, 3, h, d]", "[b, n, 3 h d]"):
+            parted = _parted(thing, form)
+            for way in _ways(parted, apply):
+                if way.layout == "b n h d":
+                    words = way.words.replace("f(q, k", f"f({names[0]}={form}")
+                    yield replace(way, words=f"{words} as q, k", values=parted.values)
+        return
+    yield from _ways(thing, apply)
+    if takes_keys_at([name for name in names if name not in POSITIONS]):
+        for channels in (width, *(w for w in WIDTHS if w < width)):
+            for way in _ways(thing, apply):
+                if way.layout != "tables":
+                    words = f"{way.words} with one head of {channels} channels for keys"
+                    yield replace(way, narrow=(width, 1, channels), words=words)
+
+
+def _parted(thing: Callable, form: str) -> Callable:
+    """A function of queries, keys and values in one tensor, as one of queries and keys.
+
+    `values` is a list that holds True when the last call changed the values.
+    """
+    values = [False]
+
+    def parted(q: Tensor, k: Tensor, *rest, **options) -> tuple[Tensor, Tensor]:
+        v = q.roll(1, -1)
+        given = torch.stack((q, k, v), dim=2)  # [b, n, 3, h, d]
+        result = thing(given if "3, h" in form else given.flatten(2), *rest, **options)
+        if isinstance(result, Tensor):
+            result = result.reshape(given.shape).unbind(2)
+        q, k, *more = (part.reshape(q.shape) for part in result)
+        values[0] = bool(more) and not torch.equal(more[0], v)
+        return q, k
+
+    own = list(inspect.signature(thing).parameters.values())[1:]
+    both = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in "qk"]
+    parted.__signature__ = inspect.Signature([*both, *own])
+    parted.values = values
+    return parted
+
+
+def _ways(thing: Callable, apply: Callable | None) -> Iterator[Way]:
+    """All conventions worth a try, the likeliest first."""
+    names, required = parameters_of(thing)
+    leads = len(names) > 1 and names[0] in POSITIONS  # positions first, as in vLLM
+    if leads:
+        names, required = names[1:], [name for name in required if name != names[0]]
+    twice = takes_keys_at(names)
+    given = queries_and_keys if twice else (lambda x: (x,))
+    head = "q, k" if twice else "x"
+    spot = None if leads else next((name for name in names if name in POSITIONS), None)
+    start = next((name for name in names if name in STARTS), None)
+    blind = spot is None and start is None and len(required) == 1 + twice
+    sides = {name: side for name in required for key, side in SIDES.items() if key in name}
+    for layout in LAYOUTS:
+        if sides and not (leads or spot or start):  # one text, all of it seen: rows count from 0
+            yield Way(
+                lambda x, p, layout=layout: thing(
+                    *given(x),
+                    **{name: make(x, layout, len(p)) for name, (_, make) in sides.items()},
+                ),
+                layout,
+                False,
+                f"f({head}, {', '.join(f'{name}={said}' for name, (said, _) in sides.items())})",
+                apply,
+                sides=tuple(sides),
+            )
+            continue
+        if leads or spot or not blind:
+            for rows in ("[n]", "[1, n]", "[3, 1, n]", "[b, n]"):
+                form = _position_form(rows)
+                if leads:
+                    yield Way(
+                        lambda x, p, form=form: thing(form(x, p), *given(x)),
+                        layout,
+                        True,
+                        f"f({rows}, {head})",
+                        apply,
+                        form=lambda x, p: thing(p, *given(x)),
+                    )
+                elif spot and names.index(spot) > 0:
+                    yield Way(
+                        lambda x, p, form=form: thing(*given(x), **{spot: form(x, p)}),
+                        layout,
+                        True,
+                        f"f({head}, {spot}={rows})",
+                        apply,
+                        form=lambda x, p: thing(*given(x), **{spot: p}),
+                    )
+                elif not spot and not start and len(required) >= 2 + twice:
+                    yield Way(
+                        lambda x, p, form=form: thing(*given(x), form(x, p)),
+                        layout,
+                        True,
+                        f"f({head}, {rows})",
+                        apply,
+                        form=lambda x, p: thing(*given(x), p),
+                    )
+        if start:
+            yield Way(
+                lambda x, p: thing(*given(x), **{start: int(p[0])}),
+                layout,
+                True,
+                f"f({head}, {start}=int)",
+                apply,
+                consecutive=True,
+            )
+        if len(required) <= 1 + twice and not leads:
+            yield Way(lambda x, p: thing(*given(x)), layout, False, f"f({head})", apply)
+    if "seq_len" in names:  # transformers before 4.38: tables of so many rows
+        yield Way(
+            lambda x, p: _looked_up(thing(x, seq_len=int(p.max()) + 1), p),
+            "b h n d",
+            True,
+            "f(x, seq_len=int)",
+            apply,
+        )
+    yield Way(lambda x, p: thing(p), "tables", True, "f([n])", apply)
+
+
+def takes_keys_at(names: list[str]) -> bool:
+    """Whether the second argument is keys, by its name."""
+    return len(names) > 1 and bool(KEYS.fullmatch(names[1]))
+
+
+def queries_and_keys(x: Tensor | tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Both, if both are given; otherwise these queries with keys that are others."""
+    return x if isinstance(x, tuple) else (x, other(x))
+
+
+def other(x: Tensor) -> Tensor:
+    """Keys for these queries, or queries for these keys: others, so that none passes for both."""
+    return x.flip(-1)
+
+
+def _mask(x: Tensor | tuple[Tensor, Tensor], layout: str, seen: int) -> Tensor:
+    """1 for rows that are seen, the last ones."""
+    texts, rows = _rows(x, layout)
+    mask = torch.ones(texts, rows, dtype=torch.long)
+    mask[:, : rows - seen] = 0
+    return mask
+
+
+def _ends(x: Tensor | tuple[Tensor, Tensor], layout: str, seen: int) -> Tensor:
+    """Where texts begin and end: one text, or the rows before it as another."""
+    _, rows = _rows(x, layout)
+    return torch.tensor(sorted({0, rows - seen, rows}), dtype=torch.int32)
+
+
+def _longest(x: Tensor | tuple[Tensor, Tensor], layout: str, seen: int) -> int:
+    """The rows of the longest text, at most."""
+    return _rows(x, layout)[1]
+
+
+def _rows(x: Tensor | tuple[Tensor, Tensor], layout: str) -> tuple[int, int]:
+    """How many texts and rows there are."""
+    x = x[0] if isinstance(x, tuple) else x
+    axes = layout.split()
+    return (x.shape[axes.index("b")] if "b" in axes else 1), x.shape[axes.index("n")]
+
+
+SIDES = {
+    "mask": ("ones [b, n]", _mask),
+    "cu_seq": ("[0, n]", _ends),
+    "max_seqlen": ("n", _longest),
+}
+"""What else a function may ask for, by a part of its name: in words; and made of the vectors, their
+layout and how many of the last rows are seen, or are the last text."""
+
+
+def _looked_up(tables: tuple[Tensor, Tensor], positions: Tensor) -> tuple[Tensor, ...]:
+    """The rows of the positions."""
+    return tuple(t.reshape(-1, t.shape[-1])[positions] for t in tables)
+
+
+def parameters_of(thing: Callable) -> tuple[list[str], list[str]]:
+    """Names of the arguments, and of those without a default."""
+    try:
+        parameters = inspect.signature(
+            thing.forward if isinstance(thing, nn.Module) else thing
+        ).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return ["x", "positions"], ["x", "positions"]
+    usual = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    only = [p for p in parameters if p.kind == p.KEYWORD_ONLY and p.name in POSITIONS + STARTS]
+    return [p.name for p in usual + only], [p.name for p in usual if p.default is p.empty]
+
+
+def _position_form(rows: str) -> Callable[[Tensor, Tensor], Tensor]:
+    if rows == "[n]":
+        return lambda x, p: p
+    if rows == "[3, 1, n]":  # time, rows and columns, which are one number in a text
+        return lambda x, p: p.expand(3, 1, -1)
+    return lambda x, p: p.expand(_texts(x) if rows == "[b, n]" else 1, -1)
+
+
+def _texts(x: Tensor | tuple[Tensor, Tensor]) -> int:
+    x = x[0] if isinstance(x, tuple) else x
+    return len(x) if x.ndim > 2 else 1
