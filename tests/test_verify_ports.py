@@ -1,5 +1,6 @@
 """Ports as one meets them, right ones and wrong ones: what is said of each."""
 
+import functools
 import itertools
 import json
 
@@ -1028,3 +1029,59 @@ def test_fixed_frequencies_of_a_long_text_agree_with_a_long_text():
     found = compare(ntk(64 / 62), static)
     assert str(found).splitlines()[0] == "agree in a text of 100004 positions"
     assert found.not_compared[0].startswith("shorter texts: yours turns them otherwise")
+
+
+@pytest.mark.parametrize(("kind", "base"), [("local", 10_000), ("whole", 1_000_000)])
+def test_an_argument_may_be_given_before(kind, base):
+    class Rotary(torch.nn.Module):
+        def forward(self, x, position_ids, layer_type):
+            inv_freq = inverse_frequencies(64, base={"local": 1e4, "whole": 1e6}[layer_type])
+            return tables(position_ids, inv_freq.float())
+
+    with pytest.raises(ValueError, match=r"asks for layer_type: give it, functools.partial"):
+        identify(Rotary())
+    found = identify(functools.partial(Rotary(), layer_type=kind), apply=applied)
+    assert found.data["base"] == base
+
+
+@pytest.mark.parametrize("given", ["three rows", "one row"])
+def test_a_module_with_three_rows_of_positions(given):
+    class Rotary(torch.nn.Module):
+        def forward(self, x, position_ids):  # [3, b, n] or [b, n], as Qwen-VL's
+            if given == "one row":
+                assert position_ids.ndim == 2
+            cos, sin = tables(position_ids.expand(3, -1, -1))
+            return tuple(
+                torch.cat([part[i % 3] for i, part in enumerate(t.split([8, 12, 12] * 2, -1))], -1)
+                for t in (cos, sin)
+            )
+
+    config = {**MROPE, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]}}
+    found = compare(Rotary(), config, apply=applied)
+    assert found.agrees
+    assert str(found).splitlines()[0] == ("agree" + " for a text" * (given == "one row"))
+    assert any("yours takes one" in text for text in found.not_compared) == (given == "one row")
+
+
+@pytest.mark.parametrize("row", [0, 1])
+def test_a_row_of_zeros_is_for_padding(row):
+    from posenc import sinusoidal_encoding
+
+    table = sinusoidal_encoding(torch.arange(60), 32)
+    table[row] = 0
+    found = identify(table)
+    assert f"row {row} is all zeros" in found.facts["offset"]
+    assert found.data["base"] == 10_000
+    assert not found.warnings
+
+
+def test_layers_of_another_width_are_no_reference_for_these():
+    gemma4 = {"model_type": "gemma4_text", "hidden_size": 256, "num_hidden_layers": 6}
+    gemma4 |= {"num_attention_heads": 4, "max_position_embeddings": 4096}
+    narrow, wide = (models(gemma4).layers[i].rope for i in (0, 5))
+    assert narrow.head_dim != wide.head_dim
+    assert str(compare(narrow, gemma4)).startswith("agree with layers 0-4 ")
+    assert str(compare(wide, gemma4)).startswith("agree with layer 5 ")
+    with pytest.raises(ValueError, match="yours must take heads of 256 channels"):
+        compare(PLAIN, gemma4, layer=0)
+    assert not compare(PLAIN, gemma4).agrees

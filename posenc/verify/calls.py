@@ -59,15 +59,16 @@ def as_turn(
     known = dim or getattr(thing, "head_dim", None)  # of posenc.verify's own Rope, for one
     tried: list[str] = []
     for width in [known] if isinstance(known, int) else WIDTHS:
-        worked: list[Turn] = []
+        worked: list[tuple[Turn, str]] = []
         for way in all_ways(thing, apply, width):
             turn = _try(way, width, dtype, tried, fixed=isinstance(known, int))
             if turn is not None and _by_rows(turn, dtype):
                 return turn
             if turn is not None:
-                worked.append(turn)
+                worked.append((turn, way.layout))
         if worked:  # in none of them a row depends on its own position alone: the likeliest
-            return replace(worked[0], broken=_broken(worked[0], dtype, tried))
+            turn, layout = worked[0]
+            return replace(turn, broken=_broken(turn, layout, dtype, tried))
     raise NotARotation(
         "no way of calling it works; wrap it as `lambda x, positions: ...` with x [b, h, n, d] "
         f"and positions [n].{_advice(thing, tried, known)} Tried:\n  " + "\n  ".join(_sorted(tried))
@@ -77,9 +78,9 @@ def as_turn(
 HEADS = "equal heads come out different"
 
 
-def _broken(turn: Turn, dtype: torch.dtype, tried: list[str]) -> str:
+def _broken(turn: Turn, layout: str, dtype: torch.dtype, tried: list[str]) -> str:
     """What is seen of equal heads and equal texts, if they come out different."""
-    if any(HEADS in text for text in tried):
+    if "h" not in layout.split() and any(HEADS in text for text in tried):
         return (
             f"{HEADS}: only some of them are turned, or heads and rows are mixed, as by reshape "
             "where transpose is meant"
@@ -142,7 +143,9 @@ def _try(way: Way, width: int, dtype: torch.dtype, tried: list[str], *, fixed: b
             result = way.call(way.inputs(x), spots)
             tables = tables_of(result, 5)
             if tables is not None:
-                return _tabled(way, width if fixed else None, words, tables)
+                turn = _tabled(way, width if fixed else None, words, tables)
+                turn(torch.ones(1, len(spots), turn.head_dim, dtype=dtype), spots)
+                return turn
             way.read(result, x)
             three = "[3, 1, n]" in way.words
             keys, mixed = None, ""
@@ -280,8 +283,24 @@ def _tabled(way: Way, width: int | None, words: str, sample) -> Turn:
     dim = columns if form != "one column a pair" else 2 * columns
     dim = width if way.apply and width else dim  # a head may be wider than what turns
     words = f"{words}, giving cos and sin"
+
+    def by_axes(x: Tensor, positions: Tensor) -> Tensor:
+        given = way.form(x[:1, None], positions[:, None])
+        return applied(x, *tables_of(given, positions.shape[1]), way.apply, form)
+
     keys = _keys_of(call, dim, words) if takes_keys(way.apply) else None
-    return Turn(call, dim, words, True, "" if way.apply else form, keys)
+    found = Turn(call, dim, words, True, "" if way.apply else form, keys)
+    return replace(found, axes=by_axes) if _takes_axes(found, by_axes) else found
+
+
+def _takes_axes(turn: Turn, by_axes: Callable[[Tensor, Tensor], Tensor]) -> bool:
+    """Whether three equal rows of positions are taken, and are as one."""
+    x = torch.randn(1, 5, turn.head_dim, generator=torch.Generator().manual_seed(0))
+    spots = torch.tensor(_SPOTS)
+    try:
+        return torch.equal(by_axes(x, spots.expand(3, -1)), turn(x, spots))
+    except Exception:  # it does not take them
+        return False
 
 
 def _from_tables(cos: Tensor, sin: Tensor, *, apply: Callable | None) -> Turn:

@@ -119,9 +119,10 @@ def _against(yours: object, told: list[Reference], kind: str | None, options: di
     wanted = told[0].kind
     if kind not in (None, wanted):
         raise ValueError(f"kind must be what the configuration has, {wanted!r}, got {kind!r}")
-    found = [(each, _one(yours, each, options)) for each in told]
+    found = [(each, _or_of_another_width(yours, each, options, told)) for each in told]
     best = next((pair for pair in found if pair[1].agrees), None)
-    best = best or next((pair for pair in found if pair[1].mistake), found[0])
+    best = best or next((pair for pair in found if pair[1].mistake), None)
+    best = best or next((pair for pair in found if pair[1].positions), found[0])
     each, verdict = best
     if not verdict.agrees:
         held = f"held against {each.name}" + "; yours agrees with no other" * (len(told) > 1)
@@ -149,6 +150,19 @@ def _of_another_layer(
         mistake="another layer's",
         hint=f"it agrees{other.limit}: the kinds of layers are exchanged, perhaps",
     )
+
+
+def _or_of_another_width(
+    yours: object, reference: Reference, options: dict, told: list[Reference]
+) -> Agreement:
+    """The verdict; "differ" if heads of these layers are of another width, but not of all."""
+    try:
+        return _one(yours, reference, options)
+    except ValueError as error:
+        widths = {each.thing.head_dim for each in told if isinstance(each.thing, Rope)}
+        if len(widths) < 2:
+            raise
+        return Agreement(False, hint=f"{reference.name}: {error}")
 
 
 def _one(yours: object, reference: Reference, options: dict) -> Agreement:

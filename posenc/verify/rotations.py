@@ -139,6 +139,9 @@ def compare_rotations(
         not_compared.append(
             "three rows of positions that differ, as for an image: the reference takes one row"
         )
+    elif theirs.axes is not None:
+        limit += " for a text"
+        not_compared.append("three rows of positions that differ, as for an image: yours takes one")
     if agrees and kept:
         agrees, told = False, ("frequencies of a longer text kept", KEPT)
     rising = shown.positions.argsort()

@@ -38,8 +38,8 @@ _LEARNED = (
 def _of_positions(table: Tensor) -> Found | None:
     """Pairs of sine and cosine, each turning by one angle from row to row."""
     warnings, facts, data = [], {}, {}
-    padded = bool((table[0] == 0).all())
-    rows = table[1:] if padded else table
+    empty = (table[:4] == 0).all(dim=-1).nonzero().flatten().tolist()
+    rows = table[empty[0] + 1 :] if empty else table
     for layout, cosine_first in (
         ("interleaved", False),
         ("half", False),
@@ -63,9 +63,10 @@ def _of_positions(table: Tensor) -> Found | None:
             "layout": f"{layout}, {'cosine' if cosine_first else 'sine'} first",
             "frequencies": str(named),
             "size": number(round(scale, 6)),
-            "offset": f"{offset:g}" + ("; row 0 is all zeros, for padding" * padded),
+            "offset": f"{offset:g}"
+            + (f"; row {empty[0]} is all zeros, for padding" if empty else ""),
         }
-        if offset and not padded:
+        if offset and not empty:
             warnings.append(f"row 0 is position {offset:g}")
         data = {
             "method": "sinusoidal",
@@ -76,7 +77,7 @@ def _of_positions(table: Tensor) -> Found | None:
             "settings": dict(named.settings),
             "size": scale,
             "offset": offset,
-            "padding_row": padded,
+            "padding_row": bool(empty),
         }
         return facts, data, tuple(warnings), ()
     return None

@@ -1,5 +1,6 @@
 """The conventions by which rotations are called, the likeliest first."""
 
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -242,14 +243,16 @@ def _looked_up(tables: tuple[Tensor, Tensor], positions: Tensor) -> tuple[Tensor
 
 def parameters_of(thing: Callable) -> tuple[list[str], list[str]]:
     """Names of the arguments, and of those without a default."""
+    given: tuple[int, set[str]] = 0, set()
+    if isinstance(thing, functools.partial):
+        thing, given = thing.func, (len(thing.args), set(thing.keywords))
     try:
-        parameters = inspect.signature(
-            thing.forward if isinstance(thing, nn.Module) else thing
-        ).parameters.values()
+        signature = inspect.signature(thing.forward if isinstance(thing, nn.Module) else thing)
     except (TypeError, ValueError):  # written in C
         return ["x", "positions"], ["x", "positions"]
-    usual = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    only = [p for p in parameters if p.kind == p.KEYWORD_ONLY and p.name in POSITIONS + STARTS]
+    left = [p for p in list(signature.parameters.values())[given[0] :] if p.name not in given[1]]
+    usual = [p for p in left if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    only = [p for p in left if p.kind == p.KEYWORD_ONLY and p.name in POSITIONS + STARTS]
     return [p.name for p in usual + only], [p.name for p in usual if p.default is p.empty]
 
 
