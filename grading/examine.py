@@ -154,11 +154,12 @@ def examine(
 
     Returns:
         A report of plain data: verdicts by question and test, exceptions and cells left out by
-        number, cells that call what is not there while grading, and what stopped it, if anything
-        did.
+        number, cells that call what is not there while grading, what stopped it, if anything did,
+        and the seconds that it took, as `Sandbox.seconds` counts them.
     """
     code = [(number, source) for number, (kind, source) in enumerate(cells) if kind == "code"]
     report = {"error": "", "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
+    report["seconds"] = 0.0
     ended: dict[str, str] = {}
     for refused, asked in _together(tests):
         for run in _runs(code, refused, limits, report):
@@ -214,6 +215,7 @@ def _runs(
             yield run
         finally:
             left -= run.sandbox.seconds
+            report["seconds"] += run.sandbox.seconds
     report["error"] = report["error"] or f"it took longer than {limits.seconds:g} seconds"
 
 

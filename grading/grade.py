@@ -69,7 +69,8 @@ def load(path: Path, wanted: str) -> dict | None:
 
 def empty(error: str) -> dict:
     """The report about what cannot be run."""
-    return {"error": error, "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
+    found = {"error": error, "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
+    return found | {"seconds": 0.0}
 
 
 @functools.cache

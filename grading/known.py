@@ -14,7 +14,7 @@ from pathlib import Path
 
 from posenc import check
 from posenc.check import Wrong
-from posenc.check.calls import COPY_HINT, DTYPE_HINT, LOOP_HINT, UNANSWERED, Refused, TooSlow
+from posenc.check.calls import COPY_HINT, LOOP_HINT, UNANSWERED, Refused, TooSlow
 
 _HEADS = "Heads come first, [h, q, k], one slope a head; not every model has that many heads."
 EXCEPTIONS = (AttributeError, IndexError, NameError, RuntimeError, TypeError, ValueError)
@@ -32,9 +32,8 @@ _REPORTED = (
     ("it raised", "it raised an exception", ""),
 )
 _SLOW = "it did not finish in time"
-_DTYPES = "it raised an exception about dtypes"
 _ELSE = "it gives no answer that can be compared"
-REPORTED = tuple(dict.fromkeys([_SLOW, _DTYPES, *(said for _, said, _ in _REPORTED), _ELSE]))
+REPORTED = tuple(dict.fromkeys([_SLOW, *(said for _, said, _ in _REPORTED), _ELSE]))
 
 _FOUND = {  # how a fault begins that the grader's side found -> what is said of it
     "it gives": "it gives another number",
@@ -62,8 +61,6 @@ def reported(words: object) -> Wrong:
     words = words if isinstance(words, str) else ""
     if words.startswith("it did not finish"):
         return TooSlow(_SLOW, LOOP_HINT)
-    if words.startswith("it raised") and "dtype" in words:
-        return Wrong(_DTYPES, DTYPE_HINT)
     for beginning, said, hint in _REPORTED:
         if re.match(rf"{re.escape(beginning)}\b", words):
             return Wrong(said, hint)

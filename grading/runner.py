@@ -12,6 +12,7 @@ name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is {"id", "va
 
 import ast
 import contextlib
+import gc
 import json
 import os
 import re
@@ -135,9 +136,11 @@ def main():
         said.write(json.dumps(message) + "\n")
         said.flush()
 
-    import posenc.check.ways  # noqa: F401  # it takes its time, which is nobody's cell's
+    gc.disable()  # while what takes its time is loaded, which is nobody's cell's
+    import posenc.check.ways  # noqa: F401
 
     shell = _shell()
+    gc.enable()
     told = json.loads(given.readline())
     run_cells(shell, told["cells"], send, told["refusal"])
     send({"ready": True})

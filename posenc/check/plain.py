@@ -75,13 +75,14 @@ class Values:
             Wrong: if there is anything but real numbers in it, or too many.
         """
         try:
-            values = _as_tensor(returned)
-            flat = values.flatten().tolist() if values.numel() <= LARGEST else []
+            many = isinstance(returned, Tensor | np.ndarray) and math.prod(returned.shape)
+            values = returned if many > LARGEST else _as_tensor(returned)  # no copy of too many
+            flat = values.flatten().tolist() if math.prod(values.shape) <= LARGEST else []
         except (Exception, SystemExit):
             raise Wrong(
                 f"it must return real numbers, as a tensor, an array or lists, got {kind(returned)}"
             ) from None
-        if values.numel() > LARGEST:
+        if math.prod(values.shape) > LARGEST:
             raise Wrong(f"its result has the shape {list(values.shape)}: far too many numbers")
         return cls(tuple(values.shape), tuple(flat))
 
