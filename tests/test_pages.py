@@ -4,12 +4,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import bs4
 import nbformat
 import pydata_sphinx_theme
 import pytest
 from docutils import nodes
+from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sphinx.errors import SphinxError
 
@@ -378,6 +380,24 @@ class TestTime:
         cell = nodes.container("", code, nodes.figure("", caption), nb_element="cell_code")
         assert about.minutes(self.page(self.words(900), folded)) == 5
         assert about.minutes(self.page(self.words(900), cell)) == 7
+
+    def test_an_executed_page_says_it_and_links_its_notebook(self):
+        title = nodes.title("", "T")
+        page = new_document("")
+        page += nodes.section("", title, self.words(900))
+        env = SimpleNamespace(
+            docname="chapters/05_x",
+            nb_metadata={"chapters/05_x": {"exec_data": {"runtime": 20.4}}},
+            doc2path=lambda name: f"{name}.ipynb",
+        )
+        config = SimpleNamespace(root_doc="chapters/index", html_copy_source=True)
+        about.add(SimpleNamespace(env=env, config=config), page)
+        line = title.next_node(nodes.paragraph, siblings=True)
+        assert line.astext().startswith("5 minutes to read")
+        assert "20 seconds to run" in line.astext()
+        link = bs4.BeautifulSoup(line[-1].astext(), "html.parser").a
+        assert link["href"] == "../_sources/chapters/05_x.ipynb"
+        assert link.has_attr("download")
 
 
 class TestCover:
