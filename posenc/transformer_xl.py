@@ -91,8 +91,8 @@ class TransformerXLRelative(nn.Module):
                 consecutive or do not match q and k, or as in `posenc.attention`.
         """
         by_diagonal = self._keys(q, k, query_positions, key_positions)
-        position, scale = self._position(q, by_diagonal), q.shape[-1] ** -0.5
-        return attention(q + self.u[:, None], k, v, bias=position, mask=mask, scale=scale)
+        position = self._position(q, by_diagonal)
+        return attention(q + self.u[:, None], k, v, bias=position, mask=mask)
 
     def outputs(
         self,

@@ -489,6 +489,22 @@ def test_the_horizon_is_that_of_the_theorem(slope, negligible, monkeypatch):
     assert looked_at == [min(i, math.floor(horizon)) + 1 for i in range(200)]
 
 
+@pytest.mark.parametrize(("q", "start"), [(1, 8), (4, 5)])
+def test_no_key_beyond_the_horizon_is_looked_at_behind_a_cache(q, start):
+    x, bias = list(qkv(q, 9, 8, 5, lead=(2,))), partial(alibi_bias, torch.tensor([1e3, 1e3]))
+    x[2][..., :start, :] = torch.nan
+    output = relative_attention(*x, bias, run(start, q), run(0, 9), causal=True, block_size=1)
+    close(output, x[2][..., start:, :], atol=0)
+
+
+@pytest.mark.parametrize("start", [-3, 2, 6])
+def test_a_query_without_a_key_at_its_own_position_looks_at_what_is_nearest(start):
+    x, bias = qkv(5, 6, 8, 5, lead=(2,)), partial(alibi_bias, torch.tensor([1e3, 0.1]))
+    positions = run(start, 5), run(0, 6)
+    output = relative_attention(*x, bias, *positions, causal=False, block_size=1)
+    close(output, materialised(*x, bias, *positions, False), atol=1e-13)
+
+
 def test_a_key_on_the_horizon_may_outweigh_the_own_one():
     """The bound is reached: the own key scores -S, the far one S, and only its bias is lower."""
     q, v = torch.ones(1, 40, 1), torch.arange(40.0).reshape(1, 40, 1)

@@ -133,6 +133,8 @@ def test_a_ramp_that_begins_where_it_ends_is_a_step(factor):
 
 def test_the_defaults_are_those_of_the_models_that_use_it():
     inv_freq, positions = inverse_frequencies(128, base=500_000.0), torch.arange(0, 99_999, 13)
+    parts = {"factor": 4.0, "trained_length": 2048}
+    same(parts_scaling(inv_freq, **parts)[0], parts_scaling(inv_freq, slow=1, fast=32, **parts)[0])
     llama3 = {"factor": 8.0, "trained_length": 8192, "slow": 1.0, "fast": 4.0}
     same(llama3_scaling(inv_freq)[0], parts_scaling(inv_freq, **llama3)[0])
     llama3["slow"] = 0.25
@@ -340,6 +342,21 @@ REFUSED = [
         "slow and fast must be 0 <= slow < fast, got 4 and 2",
         parts_scaling,
         {"factor": 2, "trained_length": 8, "slow": 4, "fast": 2},
+    ),
+    *(
+        (
+            ValueError,
+            f"slow and fast must be 0 <= slow < fast, got {slow} and {fast}",
+            parts_scaling,
+            {"factor": 2, "trained_length": 8, "slow": slow, "fast": fast},
+        )
+        for slow, fast in ((2, 2), (1, math.inf), (-1, 2))
+    ),
+    (
+        TypeError,
+        "trained_length must be an int, got 8.0",
+        parts_scaling,
+        {"factor": 2, "trained_length": 8.0},
     ),
     (
         ValueError,
