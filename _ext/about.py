@@ -47,7 +47,7 @@ def add(app: Sphinx, doctree: nodes.document) -> None:
     source = "../" * app.env.docname.count("/") + f"_sources/{app.env.docname}.ipynb"
     if app.config.html_copy_source and app.env.doc2path(app.env.docname).endswith(".ipynb"):
         link = f'<span class="d-print-none"> · <a href="{source}" download>the notebook</a></span>'
-        line += nodes.raw("", link, format="html")
+        line += nodes.raw("", link, format="html", site_only=True)
     title = next(doctree.findall(nodes.title))
     title.parent.insert(1, line)
 

@@ -94,6 +94,8 @@ class Markdown:
         return "".join(self._dispatch("inline", child) for child in parent.children)
 
     def _dispatch(self, kind: str, node: nodes.Node) -> str:
+        if isinstance(node, nodes.Element) and node.get("site_only"):
+            return ""
         name = type(node).__name__
         method = getattr(self, f"{kind}_{name}", None)
         if method is None:

@@ -100,7 +100,7 @@ def picture(name: str) -> nodes.raw:
     """A chapter's thumbnail."""
     thumb = THUMBS / f"{Path(name).name[:2]}.svg"
     file = thumb if thumb.exists() else THUMBS / "chapter.svg"
-    return nodes.raw("", file.read_text("utf-8"), format="html")
+    return nodes.raw("", file.read_text("utf-8"), format="html", site_only=True)
 
 
 def plain(app: Sphinx, name: str, what: str) -> Iterator[nodes.Node]:
@@ -131,7 +131,7 @@ def frame(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         asked.parent.insert(1, picture(docname))
     following = dict(pairwise(names)).get(docname)
     if following:
-        ending = nodes.bullet_list("", card(app, docname, following))
+        ending = nodes.bullet_list("", card(app, docname, following), site_only=True)
         ending["classes"] = ["chapter-cards", "next-chapter"]
         doctree.next_node(nodes.section).append(ending)
 
