@@ -9,13 +9,15 @@ import re
 import shutil
 from pathlib import Path
 
+import pydata_sphinx_theme
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
 DATED_ROLES = (' role="doc-biblioentry"', ' role="list"')  # written by docutils for citations
 TEMPLATES = ("webpack-macros.html", "sbt-webpack-macros.html")  # copied by the themes, not pages
 
-SCRIPT = Path("_static", "scripts", "pydata-sphinx-theme.js")
+STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
+SCRIPT = Path("scripts", "pydata-sphinx-theme.js")
 MEASURE = '"complete"===document.readyState?T():window.addEventListener("load",T)'
 
 
@@ -53,10 +55,10 @@ def unmeasured(script: str) -> str:
 
 
 def quicken(app: Sphinx, exception: Exception | None) -> None:
-    """Take the measure of everything out of the theme's script."""
-    file = Path(app.outdir) / SCRIPT
+    """Put the theme's script without its measure in the site, however often that is built."""
+    file = Path(app.outdir) / "_static" / SCRIPT
     if exception is None and file.exists():
-        file.write_text(unmeasured(file.read_text("utf-8")), "utf-8")
+        file.write_text(unmeasured((STATIC / SCRIPT).read_text("utf-8")), "utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import bs4
 import nbformat
-import pydata_sphinx_theme
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
@@ -299,14 +298,19 @@ def test_a_style_sheet_that_figures_bring_stands_once_on_a_page(tmp_path):
     assert styles == [".a { color: red }", "b {}"]
 
 
-def test_the_theme_does_not_measure_the_whole_page_when_it_has_loaded():
-    theme = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
-    script = (theme / "scripts" / mend.SCRIPT.name).read_text("utf-8")
+def test_the_theme_does_not_measure_the_whole_page_when_it_has_loaded(tmp_path):
+    script = (mend.STATIC / mend.SCRIPT).read_text("utf-8")
     assert "scrollWidth>e.clientWidth" in script
     assert 'addEventListener("load",T)' not in mend.unmeasured(script)
     for other in ("", script.replace("T()", "t()"), script * 2):
         with pytest.raises(SphinxError, match="is not the one that"):
             mend.unmeasured(other)
+    file = tmp_path / "_static" / mend.SCRIPT
+    file.parent.mkdir(parents=True)
+    file.write_text(script, "utf-8")
+    for _ in range(2):  # a site that is built again keeps its scripts
+        mend.quicken(SimpleNamespace(outdir=tmp_path), None)
+        assert file.read_text("utf-8") == mend.unmeasured(script)
 
 
 def test_a_drawing_has_its_cells_text_alternative(tmp_path):
