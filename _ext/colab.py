@@ -144,10 +144,10 @@ def code_cell(cell: NotebookNode, caption: str | None, docname: str) -> Notebook
     if tags - KNOWN_TAGS:
         raise SphinxError(f"{docname}: Colab knows no tag {', '.join(tags - KNOWN_TAGS)}")
     source, metadata = cell.source, {}
-    if "gpu" in tags:
-        source = f"{GPU_LINE}\n{source}"
     if tags & {"hide-cell", "hide-input", "seal"}:  # Colab folds forms, and a form has a title
         source, metadata = f"# @title {title(cell, caption)}\n{source}", {"cellView": "form"}
+    if "gpu" in tags:  # a cell's magic is its first line
+        source = f"{GPU_LINE}\n{source}"
     outputs = coalesce_streams(cell.outputs)  # as the site does: where they broke was chance
     image = cell.metadata.get("mystnb", {}).get("image", {})
     for output in outputs:

@@ -364,8 +364,8 @@ def test_the_same_sources_give_the_same_wheel_and_leave_no_trace(tmp_path, wheel
 
 
 def own_source(cell):
-    """What a cell of a copy holds but for the line that the copy added."""
-    return re.sub(r"\A(?:%%gpu|# @title .*)\n", "", cell.source)
+    """What a cell of a copy holds but for the lines that the copy added."""
+    return re.sub(r"\A(?:%%gpu\n)?(?:# @title .*\n)?", "", cell.source)
 
 
 def code_cells(notebook):
@@ -399,7 +399,8 @@ def page(name, draft):
     for cell in article.select("div.cell"):
         captions = [caption.extract() for caption in cell.select("figcaption")]
         cell.replace_with(*captions)
-    only_here = ".cover, .predict-score, .seal > summary"  # a seal's line is its form's title
+    only_here = ".cover, .predict-score, .next-chapter, .about-page .d-print-none"
+    only_here += ", .seal > summary"  # a seal's line is its form's title
     for node in article.select(f".headerlink, [role=tooltip], script, style, {only_here}"):
         node.decompose()
     return article
