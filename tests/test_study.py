@@ -200,12 +200,18 @@ def test_a_choice_at_the_edge_is_named_and_one_at_a_bound_is_not():
     assert edges("alibi", "at 1x", steep=1e-9) == ["steep"]
     assert edges("alibi", "at 1x", steep=0.5) == []
     assert edges("rope", "at 1x", base=30.0, share=1.0) == []  # no more than all pairs can turn
-    assert edges("rope", "at 1x", base=30.0, share=0.01) == ["share"]
-    assert edges("rope", "at 1x", base=1e9, share=1.0) == ["base"]
+    # where one knob went beyond, no other value of the other was tried beside it
+    assert edges("rope", "at 1x", base=30.0, share=0.01) == ["base", "share"]
+    assert edges("rope", "at 1x", base=1e9, share=1.0) == ["base", "share"]
+    assert edges("transformer-xl", "at 1x", base=1000.0, std=0.5) == ["base"]
+    assert edges("transformer-xl", "at 1x", base=1000.0, std=0.05) == []
     assert edges("alibi", "at 2x", steep=0.5)[0] == "rate"
 
 
-@pytest.mark.parametrize(("best", "edges"), [(1e4, []), (1e5, ["rate"]), (1e9, ["rate", "base"])])
+@pytest.mark.parametrize(
+    ("best", "edges"),
+    [(1e4, ["share"]), (1e5, ["rate", "share"]), (1e9, ["rate", "base", "share"])],
+)
 def test_a_search_that_the_defaults_win_goes_on_beyond_them_at_their_rate(best, edges):
     def loss(run):  # away from the rate of 0.008 the defaults are better than all of the grid
         base = run.knobs.get("base", 1e4)
@@ -225,8 +231,12 @@ def test_defaults_inside_of_the_search_are_not_at_its_edge():
     def loss(run):  # the defaults are best, at one rate within the search
         return (1 + len(run.knobs) + abs(math.log(run.rate / 0.008)),) * 2
 
-    for method in ("rope", "t5", "shaw"):
-        assert study.at_edge("text", method, "at 1x", finish(method, loss)) == [], method
+    def edges(method):
+        return study.at_edge("text", method, "at 1x", finish(method, loss))
+
+    assert edges("t5") == []
+    assert edges("shaw") == ["std"]  # the search tried a smaller one, but with another clip
+    assert edges("rope") == ["share"]  # with the default base it tried no other
     assert study.at_edge("text", "rope", "defaults", finish("rope", loss)) == []
 
 

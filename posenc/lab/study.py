@@ -73,9 +73,10 @@ def trials(experiment: Experiment, method: str, records: Sequence[Record]) -> li
     The rule, for every method: (a) four rates with the defaults, if these are tested; (b) every
     setting of its knobs at one rate, eight of them for each method that has knobs; (c) four rates
     with the best knobs of that rate, for each length that is chosen by. Where the best value of a
-    rate or of a knob is the first or the last, the next one beyond is tried as well, up to twice,
-    unless it is beyond the method's own `bounds`. (d) If the defaults are best of all, and one of
-    them is beyond all values of its knob, the search goes on beyond it, at their rate.
+    rate, or of a knob among all its trials, is the first or the last, the next one beyond is tried
+    as well, up to twice, unless it is beyond the method's own `bounds`. (d) If the defaults are
+    best of all, and one of them is beyond all values of its knob, the search goes on beyond it, at
+    their rate.
 
     Args:
         experiment: what is tuned for.
@@ -178,6 +179,10 @@ def tested(name: str, choice: str, records: Sequence[Record]) -> dict[str, list[
 def at_edge(name: str, method: str, choice: str, records: Sequence[Record]) -> list[str]:
     """Say which of the chosen values are the first or last tried, so that others may be better.
 
+    A value is held against those tried with all other knobs as they were chosen. That is stricter
+    than the rule by which the search goes on, which holds it against all trials of the knob: with
+    the others as chosen a knob may have one value alone.
+
     Args:
         name: of EXPERIMENTS, one that has a search of its own.
         method: a name of METHODS.
@@ -185,7 +190,8 @@ def at_edge(name: str, method: str, choice: str, records: Sequence[Record]) -> l
         records: all trials.
 
     Returns:
-        "rate" and names of knobs. A knob at its method's own bound is not among them.
+        "rate" and names of knobs. A knob at its method's own bound is not among them, if values
+        on the other side were tried.
     """
     best = chosen(EXPERIMENTS[name], method, records, choice)
     runs = trials(EXPERIMENTS[name], method, records)
@@ -195,9 +201,12 @@ def at_edge(name: str, method: str, choice: str, records: Sequence[Record]) -> l
         return edges
     best = _spelled_out(best)
     settings = [_spelled_out(run) for run in runs]
-    return edges + [
-        knob for knob in best.knobs if _beyond(method, knob, best, settings) is not None
-    ]
+    for knob, value in best.knobs.items():
+        beside = [run for run in settings if {**run.knobs, knob: value} == best.knobs]
+        alone = all(run.knobs[knob] == value for run in beside)
+        if alone or _beyond(method, knob, best, beside) is not None:
+            edges.append(knob)
+    return edges
 
 
 def missing(records: Sequence[Record], names: Sequence[str] = tuple(EXPERIMENTS)) -> list[Run]:
