@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence, Set
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_PART = re.compile(r"\S{1,100}")
 _COMMENT = re.compile(r"^[ \t]*#[^\n'\"]*$", re.MULTILINE)  # and nothing else on its line
 _MAGIC = r"(?:!|%{1,2}[a-z])[\x21-\x7e]{0,40}"
 _LINE, _VALUE = re.compile(rf"^[ \t]*{_MAGIC}", re.MULTILINE), re.compile(rf"=[ \t]*{_MAGIC}")
@@ -96,7 +97,7 @@ def pictures(content: bytes, kinds: Sequence[str]) -> list[dict[str, str]]:
 
 def words(code: str) -> set[str]:
     """Every word that could be a name in Python, which reads wide letters as plain ones."""
-    return set(_WORD.findall(_COMMENT.sub("", unicodedata.normalize("NFKC", code))))
+    return set(_WORD.findall(_COMMENT.sub("", _plain(code))))
 
 
 def bare(code: str) -> str:
@@ -107,7 +108,20 @@ def bare(code: str) -> str:
         is_code = "f" in kind.lower()
         return re.sub("['\"]", " ", match[0].removeprefix(kind)) if is_code else " "
 
-    return unicodedata.normalize("NFKC", _ASIDE.sub(left, code))
+    return _plain(_ASIDE.sub(left, code))
+
+
+def told(code: str) -> str:
+    """What somebody may have written for a reader: comments, and texts in three quotes."""
+    found = (match[0].lstrip("bBfFrRuU") for match in _ASIDE.finditer(code))
+    return "\n".join(text for text in found if text.startswith(("#", '"""', "'''")))
+
+
+def _plain(code: str) -> str:
+    """Wide letters as plain ones; NFKC takes quadratic time for marks in disorder, so in parts."""
+    if code.isascii():
+        return code
+    return _PART.sub(lambda part: unicodedata.normalize("NFKC", part[0]), code)
 
 
 def takes(code: str, name: str) -> bool:

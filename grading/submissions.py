@@ -129,7 +129,7 @@ def _named(file: str, content: bytes, fault: str, time: int, form: re.Pattern | 
 def printable(name: str) -> str:
     """A name as a table may hold it: no control characters, nothing that a spreadsheet runs."""
     shown = plain(name)
-    first = unicodedata.normalize("NFKC", shown).lstrip()[:1]
+    first = unicodedata.normalize("NFKC", shown.lstrip()[:9]).lstrip()[:1]
     return f"'{shown}" if first in tuple("=+-@'") or not first else shown
 
 
