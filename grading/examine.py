@@ -24,7 +24,9 @@ from posenc.check.plain import encode
 from posenc.check.question import Part
 
 _RUNNER = Path(__file__).with_name("runner.py")
-_IGNORED = 1000  # messages that are no reply; then it is talking nonsense
+_IGNORED = 1000  # messages that nobody asked for; then it is talking nonsense
+_SAID = 3  # messages about a cell
+_NONSENSE = "it sends what nobody asked for"
 _LEAST = 20.0  # seconds that are kept for asking
 _WORDS = 5  # texts of a notebook's own that are kept for each test
 
@@ -58,7 +60,7 @@ class _Run:
         told = {"cells": self._cells, "refusal": without.SAID}
         self.sandbox.send(told, self.deadline)
         cell_deadline = self.deadline  # to begin may take long on a busy machine: nobody's fault
-        while True:
+        for _ in range(_IGNORED + _SAID * len(self._cells)):
             said = self.sandbox.receive(min(cell_deadline, self.deadline))
             if not isinstance(said, dict):
                 continue
@@ -74,6 +76,7 @@ class _Run:
             pair = raised if isinstance(raised, list) and len(raised) == 2 else [None, None]
             if self._is_cell(pair[0]) and isinstance(pair[1], str):
                 self.raised[pair[0]] = pair[1][:200]
+        raise Ended(_NONSENSE)
 
     def _is_cell(self, number: object) -> bool:
         """Whether it is the number of a cell that was sent: whoever says it is a stranger."""
@@ -104,7 +107,7 @@ class _Run:
             said = self.sandbox.receive(deadline)
             if isinstance(said, dict) and said.get("id") == number:
                 return self._read(said)
-        raise Ended("it sends what nobody asked for")
+        raise Ended(_NONSENSE)
 
     def _read(self, said: dict) -> Values:
         if "values" in said:

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ import psutil
 GIB = 2**30
 FILE = 16 * 2**20
 LINE = 8 * 2**20  # the longest message
+READ = 2**16  # what is read at once: between two looks no more lines come than it holds
 USER = 64_321  # nobody else's
 PATIENCE = 3.0  # seconds of the clock for one of the processor, where others are at work
 _HOSTS = Path(__file__).with_name("hosts")  # no machine but this one
@@ -204,7 +206,7 @@ class Sandbox:
                 cwd="/tmp" if limits.by_user else None,
                 pass_fds=[*numbers.values(), *([rules] if rules is not None else [])],
             )
-        self._received = b""
+        self._lines, self._rest = deque(), bytearray()  # what was received: whole lines, and a part
         self._start, self._used = time.monotonic(), 0.0
         os.set_blocking(self._process.stdin.fileno(), False)
         self._selector = selectors.DefaultSelector()
@@ -260,22 +262,22 @@ class Sandbox:
         Raises:
             Ended: if there is none until the deadline, or the sandbox breaks a limit.
         """
-        while True:
-            line, found, rest = self._received.partition(b"\n")
-            if found:
-                self._received = rest
-                try:
-                    return json.loads(line)
-                except (ValueError, RecursionError):
-                    return None
-            if len(line) > LINE:
-                raise Ended("it returned too much")
+        while not self._lines:
             if self._selector.select(0.2):
-                new = os.read(self._process.stdout.fileno(), 2**20)
+                new = os.read(self._process.stdout.fileno(), READ)
                 if not new:
                     raise Ended("it ended Python")
-                self._received += new
+                self._rest += new
+                if b"\n" in new:
+                    *lines, self._rest = self._rest.split(b"\n")
+                    self._lines.extend(lines)
+                if len(self._rest) > LINE:
+                    raise Ended("it returned too much")
             self._look(deadline)
+        try:
+            return json.loads(self._lines.popleft())
+        except (ValueError, RecursionError):
+            return None
 
     def _look(self, deadline: float) -> None:
         count, memory, used = 0, 0, 0.0
