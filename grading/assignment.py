@@ -96,12 +96,6 @@ class Assignment:
         return {line.strip() for source in code for line in source.splitlines()}
 
     @cached_property
-    def given_code(self) -> set[str]:
-        """The cells of code that students get."""
-        cells = self.handed_out.cells
-        return {cell.source.strip() for cell in cells if cell.cell_type == "code"}
-
-    @cached_property
     def given_text(self) -> set[str]:
         """The lines of text that students get."""
         texts = (cell.source for cell in self.handed_out.cells if cell.cell_type != "code")

@@ -14,6 +14,7 @@ from grading.submissions import plain
 WITHOUT = "without `posenc`"  # in a prompt
 _A_TEXT = 40  # characters that are more than a remark
 _SHOWN = 5  # places that are named
+_LACKS = re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,60})'")
 _MOST = 20  # exceptions that are shown
 
 
@@ -141,12 +142,23 @@ def judge(
         student,
         marks,
         remarks=list(dict.fromkeys(remarks)),
-        flags=_flags(own, assignment)
+        flags=_lacking(report["raised"], marks)
+        + _flags(own, assignment)
         + _borrowed(cells, assignment)
         + _elsewhere(cells, marks, assignment),
         raised=raised,
         cells=cells,
     )
+
+
+def _lacking(raised: dict[str, str], marks: Sequence[Mark]) -> list[str]:
+    """Modules that a notebook imports and the grader lacks, if it did not get all points."""
+    found = [(int(n), _LACKS.match(text)) for n, text in raised.items()]
+    names = list(dict.fromkeys(match[1] for _, match in sorted(found) if match))
+    if not names or all(mark.asked.written or mark.tested == mark.asked.points for mark in marks):
+        return []
+    shown = ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
+    return [f"it imports what is not here: {shown}"]
 
 
 def _left_out(reasons: dict[str, str], where: list[str]) -> list[str]:
@@ -165,8 +177,14 @@ def _left_out(reasons: dict[str, str], where: list[str]) -> list[str]:
 
 
 def _passed_over(numbers: Sequence[int], cells: Sequence, assignment: Assignment) -> list[str]:
-    """Where a cell of the student's own calls a function that is not there while grading."""
-    own = [n for n in numbers if cells[n][1].strip() not in assignment.given_code]
+    """Where lines of the student's own call a function that is not there while grading."""
+    asked = set().union(*map(_refused, assignment.questions))
+
+    def is_own(number: int) -> bool:
+        own = notebook.words(notebook.own([cells[number]], assignment.given_lines))
+        return bool(own) and bool(own & asked or not asked & notebook.words(cells[number][1]))
+
+    own = list(filter(is_own, numbers))
     if not own:
         return []
     places = ", ".join(str(n + 1) for n in own[:_SHOWN]) + ", ..." * (len(own) > _SHOWN)
@@ -193,11 +211,15 @@ def _elsewhere(cells: Sequence, marks: Sequence[Mark], assignment: Assignment) -
         return []
     answers = {line.strip() for m in marks for text, _ in m.answer for line in text.splitlines()}
     known = assignment.given_text | answers
-    places = [
-        str(number + 1)
-        for number, (kind, text) in enumerate(cells)
-        if kind in ("markdown", "raw") and len(_new(text, known)) >= _A_TEXT
-    ]
+    above, below = headings(cells), {plain(title[:60]) for title in empty}
+    places = []
+    for number, (kind, text) in enumerate(cells):
+        if kind == "code" and above[number] in below:  # where the answer was to stand
+            text = notebook.told(notebook.own([(kind, text)], assignment.given_lines))
+        elif kind not in ("markdown", "raw"):
+            continue
+        if len(_new(text, known)) >= _A_TEXT:
+            places.append(str(number + 1))
     if not places:
         return []
     shown = ", ".join(places[:_SHOWN]) + ", ..." * (len(places) > _SHOWN)

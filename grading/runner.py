@@ -4,23 +4,22 @@ Lines of JSON come from stdin and go to stdout. Nothing here knows what is right
 notebook does to this program, it can only change what its own answers are.
 
 First comes {"cells": [[number, code], ...], "refusal": text}: for each cell {"at": number} is sent
-when it begins, {"refused": number} if it met an exception with that text, or {"raised": [number,
-what]} if it ends with another one, and {"ready": true} at last. Then come questions {"id", "ask":
-name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is {"id", "values"} or {"id",
-"fault"}.
+when it begins, {"refused": number} if it met an exception with that text, {"raised": [number,
+what]} if it lacked a module or met another exception alone, and {"ready": true} at last. Then come
+questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is {"id",
+"values"} or {"id", "fault"}.
 """
 
 import ast
 import contextlib
 import gc
+import itertools
 import json
 import os
 import re
 import sys
-import traceback
 
 _TIMED = re.compile(r"\A\s*%%(?:time|capture)\b.*\n")  # its statements are run one by one
-_MAGIC = re.compile(r"(?:\w+ *= *)?get_ipython\(\)\.")  # what IPython makes of one
 
 
 def _channel():
@@ -40,9 +39,13 @@ def _shell():
         def enable_gui(self, gui=None):  # what %matplotlib asks for; there is no window
             pass
 
+        def showtraceback(self, *args, **kwargs):  # nobody would see it
+            pass
+
     settings = Config()
     settings.HistoryManager.enabled = False
     settings.InteractiveShell.colors = "nocolor"
+    sys.path.insert(0, "")  # as a notebook has it: what a cell writes, another may import
     return Shell.instance(config=settings)
 
 
@@ -64,43 +67,42 @@ def _run(shell, source):
 
 
 def _left(shell, source, error):
-    """The statement that raised and those after it, each with those that share its lines."""
-    frames = traceback.walk_tb(error.__traceback__)
-    at = next((line for frame, line in frames if frame.f_globals is shell.user_ns), None)
-    if at is None:  # it never ran
+    """The statements behind the one that raised, up to a `raise`, which always ends a cell."""
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_globals is not shell.user_ns:
+        trace = trace.tb_next
+    if trace is None:  # it never ran
         return []
-    made = shell.transform_cell(source)
-    lines, spans = made.splitlines(keepends=True), []
-    for node in ast.parse(made).body:
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-        if spans and first <= spans[-1][1]:
-            spans[-1][1] = node.end_lineno
-        else:
-            spans.append([first, node.end_lineno])
-    return ["".join(lines[first - 1 : last]) for first, last in spans if last >= at]
+    line, _, column, _ = list(trace.tb_frame.f_code.co_positions())[trace.tb_lasti // 2]
+    left = [
+        node
+        for node in ast.parse(shell.transform_cell(source)).body
+        if (node.end_lineno, node.end_col_offset) > (line, column)
+    ]
+    ran = itertools.takewhile(lambda node: not isinstance(node, ast.Raise), left)
+    return list(map(ast.unparse, ran))[1:]
 
 
 def run_cells(shell, cells, send, refusal):
     """Run the cells one after another; figures are closed, so that they fill no memory.
 
-    A magic that cannot be done here costs itself alone. So does a statement that calls what is not
-    there while grading, and, from then on, one that lacks what it would have made.
+    A statement that raises costs itself alone, be it a magic, an import or a call of what is not
+    there while grading: those below it in its cell run nevertheless, and earn what they earn.
     """
-    forgiving = False
     for number, source in cells:
         send({"at": number})
         source = _TIMED.sub("", source)
         error = _run(shell, source)
-        errors = [error] if error is not None else []
-        forgiving = forgiving or any(refusal in _text(error) for error in errors)
-        left = _left(shell, source, errors[0]) if errors else []
-        if left and (forgiving or _MAGIC.match(left[0])):
-            ran = [_run(shell, chunk) for chunk in left[1:]]
-            errors += [error for error in ran if error is not None]
-        if any(refusal in _text(error) for error in errors):
+        errors = [] if error is None else [error]
+        for statement in _left(shell, source, error) if errors else ():
+            error = _run(shell, statement)
+            errors += [] if error is None else [error]
+        refused = any(refusal in _text(error) for error in errors)
+        missing = [error for error in errors if isinstance(error, ModuleNotFoundError)]
+        if refused:
             send({"refused": number})
-        elif errors:
-            send({"raised": [number, _text(errors[0])]})
+        for error in (missing if refused else missing or errors)[:1]:
+            send({"raised": [number, _text(error)]})
         if "matplotlib.pyplot" in sys.modules:
             with contextlib.suppress(BaseException):
                 sys.modules["matplotlib.pyplot"].close("all")

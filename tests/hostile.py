@@ -609,6 +609,11 @@ ATTACKS: dict[str, Attack] = {
         "for n in range(3, 12):\n    for _ in range(300):\n"
         "        try: os.write(n, b'{}\\n[1]\\n{\"id\": 1}\\n')\n        except OSError: break",
     ),
+    "floods_by_the_thousand": disturbs(
+        "for n in range(3, 12):\n    try: os.write(n, b'1\\n' * 2**19)\n"
+        "    except OSError: pass",
+        note="left out: it sends what nobody asked for",
+    ),
     "endless_line": disturbs(
         "for n in range(3, 12):\n    try:\n"
         "        for _ in range(300): os.write(n, b'x' * 2**16)\n    except OSError: pass",
@@ -690,6 +695,27 @@ ATTACKS: dict[str, Attack] = {
     "changes_its_input": instead_of(
         "moved",
         HONEST["moved"].replace("dim, out = ", "rows.mul_(0) if offset else 0\n    dim, out = "),
+    ),
+    # Honest, and made for Colab, or for another computer
+    "imports_for_colab": Attack(
+        ("from google.colab import drive; import math as m\ndrive.mount('/content/drive')\n"
+         "import math\nimport torch\nos.makedirs('/nowhere/at/all')\n"
+         + "\n".join(HONEST.values()).replace("math.", "m.")
+         + "\nraise SystemExit\nwhile True: pass",),
+        points=FULL,
+        note="^$",
+    ),
+    "lacks_a_module": instead_of(
+        "moved",
+        "name = input('Your name: ')\nimport seaborn as sns\nsns.set_theme()\n"
+        "def moved(*given):\n    return sns",
+        note="^it imports what is not here: seaborn$",
+    ),
+    "writes_a_module": Attack(
+        ("%%writefile helpers.py\nimport math\n" + HONEST["dot_product"],
+         "from helpers import dot_product"),
+        ("sinusoidal", "moved", "mended_sinusoidal"),
+        FULL,
     ),
     "says_hello": cheats("return 'all tests passed'"),
     "boasts": Attack(("print('sinusoidal: right\\n13 of 13 points')",)),

@@ -134,7 +134,8 @@ def told(question, refuses):
     first, *others = [(pool(question.name, case), case.right) for case in cases]
     with _without(refuses):
         for name, function in FUNCTIONS.items():
-            if refuses and name.startswith("posenc.verify."):
+            room, _, rest = name.partition("posenc.verify.")
+            if refuses and not room and not rest.startswith("families."):
                 continue  # not there in a sandbox, see `grading.without`
             end = time.process_time() + PATIENCE
             for keys, named in ways_to_call(function, first[0]):

@@ -487,6 +487,42 @@ def test_a_submission_has_a_time_limit(assignment, tmp_path):
     assert not sandboxes() - before
 
 
+FLOOD = """
+import fcntl, os, sys, time
+fcntl.fcntl(1, 1031, 2**20)  # F_SETPIPE_SZ
+os.write(1, (b"1" + bytes([10])) * 2**19)
+sys.stdin.readline()
+kept = b"1" * 2**29
+time.sleep(600)
+"""
+FLOODED = """
+import sys, time, psutil
+from grading.sandbox import Ended, Limits, Sandbox
+count = 1
+with Sandbox([sys.executable, "-c", sys.argv[1]], {}, Limits(memory=0.25)) as one:
+    assert one.receive(60.0) == 1
+    one.send("now", 60.0)
+    inside = psutil.Process(one._process.pid).children(recursive=True)
+    while sum(process.memory_info().rss for process in inside) < 2**29:
+        time.sleep(0.1)
+    try:
+        while True:
+            count += one.receive(60.0)
+    except Ended as error:
+        print(count, error)
+"""
+
+
+def test_a_sandbox_is_looked_at_whatever_it_sends():
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [PYTHON, "-c", FLOODED, FLOOD], capture_output=True, check=True, text=True, env=settings
+    )
+    count, _, said = done.stdout.strip().partition(" ")
+    assert said == "it used more than 0.25 GiB of memory"
+    assert int(count) < 2**16  # of half a million lines
+
+
 # What Canvas and Moodle give
 
 
