@@ -28,6 +28,8 @@ LONGEST_FORMULA = 2_000
 LARGEST = 8_000_000  # characters of all pictures in an answer
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _SOURCE = re.compile(rf"data:(?:{'|'.join(PICTURES)});base64,[A-Za-z0-9+/=]+")
+# As HTML, which is how one gives a picture a width
+_IMAGE = re.compile(r"""<img\b[^<>]{0,300}?\bsrc=["']?(attachment:[^"'<>\s]+)[^<>]{0,300}>""")
 _TEXT = """
     p br hr h4 h5 h6 em strong s code pre blockquote ul ol li table thead tbody tr th td a img
     span div
@@ -64,7 +66,19 @@ def page_part(pieces: Pieces) -> Markup:
     Args:
         pieces: text of each cell, and its pictures: name -> data URI.
     """
-    return _page_part(tuple((text, tuple(pictures.items())) for text, pictures in pieces))
+    taken = [_taken_out(text, pictures) for text, pictures in pieces]
+    return _page_part(tuple((text, tuple(pictures.items())) for text, pictures in taken))
+
+
+def _taken_out(text: str, pictures: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Pictures that stand in the text itself, as Colab writes them, become named ones."""
+    found = dict(pictures)
+
+    def named(match: re.Match) -> str:
+        found[f"picture-{len(found)}"] = match[0]
+        return f"attachment:picture-{len(found) - 1}"
+
+    return _IMAGE.sub(r"![a picture](\1)", _SOURCE.sub(named, text)), found
 
 
 @functools.cache  # the student's page and the instructor's show the same

@@ -7,15 +7,29 @@ import csv
 import io
 import json
 import re
+import shutil
+import subprocess
+import sys
 import time
 import zipfile
+from pathlib import Path
 
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
 from _ext import student
-from grading import feedback, notebook, outputs, pages, rendered, similar, submissions, written
+from grading import (
+    feedback,
+    notebook,
+    outputs,
+    pages,
+    rendered,
+    similar,
+    submissions,
+    without,
+    written,
+)
 from grading.assign import handed_out
 from grading.assignment import Asked, Assignment
 from grading.grade import empty
@@ -23,7 +37,9 @@ from grading.gradebook import Gradebook
 from grading.known import REPORTED, engine_texts, hint_in_general, in_general, reported
 from grading.marks import Graded, Mark, judge
 from grading.names import slug
+from grading.questions.master import masters
 
+ROOT = Path(__file__).parent.parent
 TESTS = ((2.0, "some"), (2.0, "others"))
 CODED = Asked("moved", "2.3 Move it & go", 4, False, "", tests=TESTS)
 WRITTEN = Asked(
@@ -290,6 +306,14 @@ def test_odd_code_is_found_in_linear_time():
         assert time.process_time() - start < 12, part
 
 
+def test_marks_in_disorder_take_linear_time(assignment):
+    start = time.process_time()
+    cells = [("code", "# 'a" + "\u0301\u0316" * 1_000_000)]
+    judge("ann", cells, empty(""), assignment)
+    submissions.printable(cells[0][1])
+    assert time.process_time() - start < 12
+
+
 def test_an_answer_goes_on_below_code():
     cells = [("markdown", "## 5.3  The proof"), ("code", "1"), ("markdown", "Because."),
              ("markdown", "## 5.4 Next"), ("markdown", "no")]  # fmt: skip
@@ -392,6 +416,47 @@ def test_nobody_is_accused_of_words_in_a_comment_or_of_names_of_his_own(assignme
     assert judge("ann", [("code", closed)], empty(""), assignment).flags
 
 
+def test_nobody_is_accused_of_lines_that_were_handed_out():
+    alibi = Assignment.find("06_alibi")
+    cells = [(cell.cell_type, cell.source) for cell in alibi.handed_out.cells]
+    (place,) = (n for n, (_, text) in enumerate(cells) if "alibi_slopes(8)" in text)
+    given = cells[place][1]
+    reported = empty("") | {"refused": [place]}
+    for own, said in {
+        "": False,
+        "import numpy as np": False,
+        "print(alibi_slopes(4))": True,
+    }.items():
+        cells[place] = ("code", f"{own}\n{given}")
+        remarks = " ".join(judge("ann", cells, reported, alibi).remarks)
+        assert ("passed over" in remarks) is said
+    cells[place] = ("code", "from posenc.verify import compare\ncompare(1, 2)")
+    assert "passed over" in " ".join(judge("ann", cells, reported, alibi).remarks)
+
+
+IMPORTS = """
+import importlib, pkgutil, sys
+sys.path.insert(0, sys.argv[1])
+import posenc
+for info in pkgutil.walk_packages(posenc.__path__, "posenc."):
+    if not info.name.endswith("__main__"):
+        importlib.import_module(info.name)
+print(posenc.__file__)
+"""
+
+
+def test_whatever_a_question_refuses_every_module_can_be_imported(tmp_path, monkeypatch):
+    monkeypatch.setattr(without, "INSTALLED", ROOT)
+    refused = {name for master in masters().values() for name in master.settings["refuses"]}
+    shutil.copytree(ROOT / "posenc", tmp_path / "posenc", ignore=lambda *_: ["__pycache__"])
+    for name, content in without.files(tuple(sorted(refused))).items():  # all of them at once
+        if name.endswith(".py"):
+            (tmp_path / Path(name).relative_to(ROOT)).write_bytes(content)
+    command = [sys.executable, "-s", "-P", "-c", IMPORTS, tmp_path]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    assert done.stdout.strip() == str(tmp_path / "posenc" / "__init__.py"), done.stderr[-500:]
+
+
 @pytest.mark.parametrize("name", student.masters(), ids=lambda path: path.stem)
 def test_no_solution_looks_odd(name):
     given = Assignment(name).given_lines
@@ -415,6 +480,19 @@ def test_a_proof_that_is_not_below_its_heading_is_pointed_at(assignment):
     assert "own text" not in proof(assignment)
     assert "own text" not in proof(assignment, ("markdown", "# Thanks!"), ("code", "1 + 1"))
     assert "own text" not in proof(assignment, ("markdown", f"## 5.3 The proof\n\n{text}"))
+
+
+def test_a_proof_that_stands_in_a_cell_of_code_is_pointed_at(assignment):
+    (title,) = (asked.title for asked in assignment.questions if asked.written)
+    place, heading = len(handed_out(assignment).cells), ("markdown", f"## {title}")
+    text = "Write R for the rotation of a pair.\nThen the score is a product of two of them."
+    for source in (f'"""\n{text}\n"""', "# " + text.replace("\n", "\n# ")):
+        flag = f"heading of 5.3, but own text in cell {place + 2}"
+        assert flag in proof(assignment, heading, ("code", source))
+        elsewhere = ("markdown", "## 5.4 Weights for another pairing")
+        assert "own text" not in proof(assignment, elsewhere, ("code", source))
+    for source in ("# to do", "print('a text that is told to nobody, but is printed: hello')"):
+        assert "own text" not in proof(assignment, heading, ("code", source))
 
 
 # What students write
@@ -452,6 +530,16 @@ def test_a_picture_must_be_in_the_notebook():
         assert "<img" not in shown(f"![a]({source})", {"a.png": PNG})
     for data in ('data:image/png;base64,A" onerror="x', "javascript:alert(1)"):
         assert "<img" not in shown("![a](attachment:a.png)", {"a.png": data})
+
+
+def test_a_large_picture_may_stand_in_the_text():
+    photo = "data:image/jpeg;base64," + "QUJD" * 1_000_000
+    for text in (f"![a]({photo})", f"![][a]\n\n[a]: <{photo}>", f'<img src="{photo}" width=9>'):
+        made = shown(f"By hand:\n\n{text}\n\nand $x^2$")
+        assert f'<img src="{photo}"' in made
+        assert made.count("QUJD") == 1_000_000
+        assert "msup" in made
+    assert f'<img src="{PNG}"' in shown("<img src='attachment:a.png' width=9>", {"a.png": PNG})
 
 
 def test_pictures_are_read_from_the_file():
