@@ -26,6 +26,7 @@ QUESTIONS = [
     if not question.written
 ]
 RIGHT = [(name, answer) for name in ANSWERS for answer in ANSWERS[name].right]
+NEARLY = [(name, answer) for name in ANSWERS for answer in ANSWERS[name].nearly]
 WRONG = [(name, *pair) for name in ANSWERS for pair in ANSWERS[name].wrong]
 EACH = pytest.mark.parametrize(("name", "master"), QUESTIONS, ids=[name for name, _ in QUESTIONS])
 
@@ -123,6 +124,12 @@ def test_bad_luck_does_not_either(name, answer, hint):
         failed = {refusals(name, answer, seed) for seed in (0, 1, 2)}
         assert len(failed) == 1
         assert failed != {0}
+
+
+@pytest.mark.parametrize(("name", "answer"), NEARLY, ids=label)
+def test_an_answer_that_is_wrong_at_an_edge_is_found_with_every_seed(name, answer):
+    assert not getattr(check, name)(answer).passed
+    assert all(refusals(name, answer, seed) for seed in range(10))
 
 
 @pytest.mark.parametrize(("name", "answer"), RIGHT, ids=label)

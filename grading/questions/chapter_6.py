@@ -33,7 +33,8 @@ EVERY_OTHER = slice(None, None, 2)
 
 
 def _powers_of_two(draw: Draw) -> list[Case]:
-    return [Case(f"{n} heads", n) for n in draw.sample([4, 16, 32, 64], 2)]
+    many = [Case(f"{n} heads", n) for n in draw.sample([4, 16, 32, 64], 2)]
+    return [*many, Case("1 head", 1)]
 
 
 def _no_powers_of_two(draw: Draw) -> list[Case]:

@@ -50,6 +50,18 @@ def _stretched_too_little(draw: Draw) -> list[Case]:
     return [
         Case("divided by 2", inv_freq, linear_scaling(inv_freq, factor=2)[0], trained, 3 * trained),
         Case("a short text", inv_freq, inv_freq, trained, trained - draw.integer(1, 9)),
+        *_at_the_edge(draw, inv_freq),
+    ]
+
+
+def _at_the_edge(draw: Draw, inv_freq: Tensor) -> list[Case]:
+    """Texts whose largest distance is half a token too short, and too long, for the old arcs."""
+    trained = 2 * draw.integer(20, 100)
+    scaled = linear_scaling(inv_freq, factor=2.5)[0]
+    longest = (5 * trained - 5) // 2 + 1  # 2.5 (trained - 1) ends with a half
+    return [
+        Case("nearly too long", inv_freq, scaled, trained, longest),
+        Case("a little too long", inv_freq, scaled, trained, longest + 1),
     ]
 
 
@@ -136,13 +148,21 @@ def _other_models(draw: Draw) -> list[Case]:
         cases.append(
             Case(f"{dim} channels, {trained}", dim, draw.base(3000, 40_000), trained, stretch)
         )
-    return cases
+    dim, base = draw.choice([24, 40, 56]), draw.base(200, 900)
+    return [*cases, Case("late", dim, base, _trained_to(dim, base, dim // 2 - 2), stretch)]
+
+
+def _trained_to(dim: int, base: float, pair: int) -> int:
+    """A length after which this pair is the first that has made no full turn."""
+    return int(2 * math.pi * base ** ((2 * pair - 1) / dim))
 
 
 def _no_slow_pair(draw: Draw) -> list[Case]:
+    base = draw.base(50, 400)
     return [
         Case("all turned", 16, draw.base(10, 40), draw.integer(900, 2000), 4.0),
         Case("not all", 16, draw.base(5000, 9000), draw.integer(90, 200), 4.0),
+        Case("just all", 12, base, _trained_to(12, base, 6), 3.0),
     ]
 
 

@@ -11,7 +11,9 @@ class Answers:
     Args:
         right: at least three, in different styles (loops, NumPy, complex numbers, ...).
         wrong: at least three, each with a part of the hint that it must be given.
+        nearly: wrong at an edge alone; no hint of their own is asked for.
     """
 
     right: Sequence[object]
     wrong: Sequence[tuple[object, str]]
+    nearly: Sequence[object] = ()

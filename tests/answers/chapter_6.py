@@ -38,6 +38,10 @@ def slopes_one_by_one(num_heads):
     return result
 
 
+def slopes_of_many(num_heads):
+    return slopes_recursive(num_heads) if num_heads > 1 else [1.0]
+
+
 def slopes_of_eight(num_heads):
     return [1 / 2 ** (h + 1) for h in range(num_heads)]
 
@@ -244,6 +248,7 @@ ANSWERS = {
             (slopes_cut, "cut off"),
             (slopes_up, "between 0 and 1"),
         ],
+        [slopes_of_many],
     ),
     "biased": Answers(
         [biased_loops, biased_numpy, biased_einsum, biased_in_lists],

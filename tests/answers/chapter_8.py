@@ -123,6 +123,25 @@ def upside_down(dim, base, trained, stretch):
     return stretch ** (slow[0] / (dim / 2 - 1)) if slow else 1
 
 
+def one_length_for_a_distance(inv_freq, scaled, trained, length):
+    return unseen_loop(inv_freq, scaled, trained, length + 1)
+
+
+def another_length_for_a_distance(inv_freq, scaled, trained, length):
+    arc = (trained - 1) * inv_freq
+    return (arc < math.tau) & ((length - 1) * scaled > trained * inv_freq + 1e-12)
+
+
+def only_early_pairs(dim, base, trained, stretch):
+    slow = [i for i in slow_pairs(dim, base, trained) if i < dim // 3]
+    return stretch ** ((dim / 2 - 1) / slow[0]) if slow else 1.0
+
+
+def pairs_behind_the_last(dim, base, trained, stretch):
+    first = next(i for i in range(10**6) if trained * base ** (-2 * i / dim) < math.tau)
+    return stretch ** ((dim / 2 - 1) / first) if first < dim - 2 else 1.0
+
+
 ANSWERS = {
     "unseen_pairs": Answers(
         [unseen_loop, unseen_numpy, unseen_by_distances, unseen_as_numbers],
@@ -136,6 +155,7 @@ ANSWERS = {
             (seen_pairs, "are exchanged"),
             (how_many, "You return how many"),
         ],
+        [one_length_for_a_distance, another_length_for_a_distance],
     ),
     "ntk_factor": Answers(
         [factor_loop, factor_search, factor_torch],
@@ -148,5 +168,6 @@ ANSWERS = {
             (base_itself, "This is a base"),
             (upside_down, "solve for the factor"),
         ],
+        [only_early_pairs, pairs_behind_the_last],
     ),
 }
