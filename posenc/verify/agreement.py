@@ -48,7 +48,7 @@ class Agreement:
         if self.begins is not None:
             lines.append(f"  begins to differ at position {self.begins}")
         if self.scores_agree and not self.agrees:
-            lines.append("  scores q.k agree: only the order of channels differs")
+            lines.append("  scores q.k agree: one offset for all, or channels in another order")
         if self.mistake:
             lines.append(f"  looks like: {self.mistake}\n    {self.hint}")
         elif not self.agrees and not self.scores_agree:

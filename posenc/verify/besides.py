@@ -1,9 +1,12 @@
 """What a rotation does beside turning rows one by one: keys, rows of positions, chunks, padding."""
 
+import math
+
 import torch
+from torch import Tensor
 
 from posenc.axial import mrope_axes
-from posenc.verify.measure import measure, wrap
+from posenc.verify.measure import FAR, measure, wrap
 from posenc.verify.models import ranges
 from posenc.verify.rope import Rope
 from posenc.verify.turn import Turn
@@ -89,14 +92,17 @@ def keys_slips(turn: Turn) -> list[str]:
         return [turn.mixed]
     if turn.keys.head_dim != turn.head_dim:
         return _other_keys(turn)
-    x = torch.randn(2, 1, turn.head_dim, generator=torch.Generator().manual_seed(3))
+    one = torch.randn(2, 1, turn.head_dim, generator=torch.Generator().manual_seed(3))
     positions = torch.arange(8)
-    x = x.repeat(1, len(positions), 1)
+    x = one.repeat(1, len(positions), 1)
     queries, keys = turn(x, positions), turn.keys(x, positions)
     if torch.allclose(queries, keys, atol=1e-4):
-        return []
+        return _far_keys(turn, one) if turn.explicit else []
     if torch.equal(keys, x):
         return ["keys are not rotated at all, only queries"]
+    times = (keys.norm() / queries.norm()).item()
+    if torch.allclose(keys, times * queries, atol=1e-4):
+        return [_longer(times, turn.head_dim)]
     for late, words in ((1, "before"), (-1, "after")):
         there, here = (
             (slice(late, None), slice(None, -late))
@@ -114,6 +120,36 @@ def keys_slips(turn: Turn) -> list[str]:
     if uneven <= 1e-3 * scores.abs().max().item():
         return XPOS
     return ["keys are rotated otherwise than queries: scores do not depend on the offset alone"]
+
+
+def _longer(times: float, head_dim: int) -> str:
+    """Keys are so many times as long as queries, and otherwise as they are."""
+    if math.isclose(times, math.sqrt(head_dim), rel_tol=1e-3):
+        return (
+            f"queries, not keys, are divided by sqrt({head_dim}): right only if attention does not "
+            "scale scores once more"
+        )
+    return (
+        f"keys come out {times:.5g} times as long as queries: scores are multiplied, as by a gain "
+        "on one side alone"
+    )
+
+
+def _far_keys(turn: Turn, x: Tensor) -> list[str]:
+    """Whether keys turn as queries at far positions, too; x is one row of vectors."""
+    same = 7
+    for p in FAR:
+        try:
+            queries, keys = (each(x, torch.tensor([p])) for each in (turn, turn.keys))
+        except Exception:  # it goes no further
+            return []
+        if (queries - keys).abs().max() > 0.05 * x.abs().max():
+            return [
+                f"keys turn as queries do up to position {same}, but not at {p}: positions of keys "
+                "are changed on the way, as by a window or a ring buffer"
+            ]
+        same = p
+    return []
 
 
 def _other_keys(turn: Turn) -> list[str]:

@@ -1,5 +1,7 @@
 """How somebody else's rotation wants to be called: tried out, with two heads and five rows."""
 
+import copy
+import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +12,14 @@ from torch import Tensor
 from posenc.verify.cos_sin import applied, form_of, is_pairs, tables_of, takes_keys
 from posenc.verify.rope import Rope
 from posenc.verify.turn import ELEMENTS, NotARotation, Turn, said
-from posenc.verify.ways import WIDTHS, Way, all_ways, parameters_of, queries_and_keys
+from posenc.verify.ways import (
+    WIDTHS,
+    Way,
+    all_ways,
+    parameters_of,
+    queries_and_keys,
+    signature_of,
+)
 
 
 def as_turn(
@@ -56,19 +65,59 @@ def as_turn(
         raise NotARotation(
             f"a rotation is a function, a module or a pair (cos, sin), got {type(thing).__name__}"
         )
+    kept = _copied(thing)
+    found = _called(thing, apply, dim, dtype)
+    if not found.state:
+        return found
+    if kept is None:  # what it gives cannot be told apart from what it has been given
+        return replace(found, broken=found.state)
+    width = dim or getattr(thing, "head_dim", None)
+    return replace(_called(_anew(kept), apply, width, dtype), state=found.state)
+
+
+def _copied(thing: Callable) -> Callable | None:
+    """An instance as it is now; None if there is none, or it cannot be copied."""
+    if inspect.isroutine(thing):
+        return None
+    try:
+        return copy.deepcopy(thing)
+    except Exception:  # whatever it holds
+        return None
+
+
+def _anew(thing: Callable) -> Callable:
+    """The same, but each call finds the instance as it was at first."""
+
+    def anew(*given, **named):
+        return copy.deepcopy(thing)(*given, **named)
+
+    anew.__signature__ = signature_of(thing)
+    return anew
+
+
+def _called(thing: Callable, apply: Callable | None, dim: int | None, dtype: torch.dtype) -> Turn:
+    """Try all ways of calling it."""
     known = dim or getattr(thing, "head_dim", None)  # of posenc.verify's own Rope, for one
     tried: list[str] = []
+    still: Turn | None = None
+    worked: tuple[Turn, str] | None = None
     for width in [known] if isinstance(known, int) else WIDTHS:
-        worked: list[tuple[Turn, str]] = []
         for way in all_ways(thing, apply, width):
             turn = _try(way, width, dtype, tried, fixed=isinstance(known, int))
-            if turn is not None and _by_rows(turn, dtype):
+            if turn is None:
+                continue
+            by_rows = _by_rows(turn, dtype)
+            if turn.state or (by_rows and _turns(turn, dtype)):
                 return turn
-            if turn is not None:
-                worked.append((turn, way.layout))
-        if worked:  # in none of them a row depends on its own position alone: the likeliest
-            turn, layout = worked[0]
-            return replace(turn, broken=_broken(turn, layout, dtype, tried))
+            if by_rows:  # heads of another width may be turned; not so if called in another way
+                still = still or turn
+                break
+            worked = worked or (turn, way.layout)
+    if still is not None:  # it does not turn anything, however it is called
+        return still
+    if worked is not None:  # in none of them a row depends on its own position alone
+        turn, layout = worked  # the likeliest
+        return replace(turn, broken=_broken(turn, layout, dtype, tried))
     raise NotARotation(
         "no way of calling it works; wrap it as `lambda x, positions: ...` with x [b, h, n, d] "
         f"and positions [n].{_advice(thing, tried, known)} Tried:\n  " + "\n  ".join(_sorted(tried))
@@ -140,29 +189,51 @@ def _try(way: Way, width: int, dtype: torch.dtype, tried: list[str], *, fixed: b
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = way.call(way.inputs(x), spots)
+            result, again = (way.call(way.inputs(x), spots) for _ in range(2))
             tables = tables_of(result, 5)
             if tables is not None:
+                same = all(map(torch.equal, tables, tables_of(again, 5)))
                 turn = _tabled(way, width if fixed else None, words, tables)
                 turn(torch.ones(1, len(spots), turn.head_dim, dtype=dtype), spots)
-                return turn
-            way.read(result, x)
+                return replace(turn, left=way.left, state="" if same else STATE)
+            state = "" if torch.equal(way.read(result, x), way.read(again, x)) else STATE
+            if way.guessed and not _moves(way, x):
+                raise NotARotation(f"{way.guessed} does not say where the rows start")
             three = "[3, 1, n]" in way.words
             keys, mixed = None, ""
             if isinstance(result, tuple | list) and len(result) > 1 and "q, k" in way.words:
                 channels = way.narrow[2] if way.narrow else width
                 keys = _turn(replace(way, of_keys=True), channels, words)
                 keys(x[..., :channels], spots)
-                mixed = _mixed(way, x, spots)
+                mixed = "" if state else _mixed(way, x, spots)
     except Exception as error:  # whatever somebody else's code does with a wrong call
         tried.append(f"{words}: {said(error)}")
         return None
     found = replace(
-        _turn(way, width, words), keys=keys, first_row=_first_row(way, x, spots), mixed=mixed
+        _turn(way, width, words),
+        keys=keys,
+        first_row=_first_row(way, x, spots),
+        mixed=mixed,
+        left=way.left,
+        state=state,
     )
     if way.sides:
         found = replace(found, apart=lambda x, first: _apart(way, x, first))
     return replace(found, axes=lambda x, p: _by_axes(way, x, p)) if three else found
+
+
+STATE = (
+    "it keeps state: the same call, made again, turns otherwise; positions are counted on from "
+    "call to call, perhaps, and never start again"
+)
+
+
+def _moves(way: Way, x: Tensor) -> bool:
+    """Whether two rows from 3 on turn as two neighbours, but the first, of a text from 0 on."""
+    x = x[:, :1].repeat(1, 16, 1)
+    text, later = (way.read(way.call(way.inputs(x), torch.arange(i, i + 16)), x) for i in (0, 3))
+    same = [torch.allclose(later[:, :2], text[:, i : i + 2], atol=1e-3) for i in range(15)]
+    return any(same) and not same[0]
 
 
 def _apart(way: Way, x: Tensor, first: int) -> Tensor:
@@ -210,6 +281,12 @@ def _by_rows(turn: Turn, dtype: torch.dtype) -> bool:
     except Exception:  # whatever somebody else's code does
         return False
     return torch.allclose(one[:, moved].float(), two.float(), atol=1e-2)
+
+
+def _turns(turn: Turn, dtype: torch.dtype) -> bool:
+    """Whether anything comes out otherwise than it went in."""
+    x = torch.randn(1, 5, turn.head_dim, generator=torch.Generator().manual_seed(0)).to(dtype)
+    return not torch.equal((turn.counted or turn)(x, torch.arange(5)), x)
 
 
 def _first_row(way: Way, x: Tensor, spots: Tensor) -> bool:

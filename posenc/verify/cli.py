@@ -7,12 +7,17 @@ import os
 import sys
 from pathlib import Path
 
+import torch
+
 from posenc.verify.compare import compare
 from posenc.verify.identify import KINDS, identify
 from posenc.verify.models import models
 
 EPILOG = """exit status: 0 if nothing looks wrong (identify), the two agree (compare) or the file
 was read (models); 1 if something does or they do not; 2 if it could not be tried"""
+
+
+DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -46,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (one, two):
         command.add_argument("--kind", choices=KINDS)
         command.add_argument("--dim", type=int, help="channels of a head")
+        command.add_argument("--dtype", choices=DTYPES, default="float32", help="of the vectors")
         command.add_argument("--apply", help="what applies cos and sin, package.module:name")
     three = commands.add_parser("models", help="read a config.json", epilog=EPILOG)
     three.add_argument("config", help="path of a config.json or of its folder")
@@ -75,7 +81,8 @@ def _models(options: argparse.Namespace):
 
 def _options(options: argparse.Namespace) -> dict:
     apply = _load(options.apply) if options.apply else None
-    return {"kind": options.kind, "dim": options.dim, "apply": apply}
+    dtype = getattr(torch, options.dtype)
+    return {"kind": options.kind, "dim": options.dim, "apply": apply, "dtype": dtype}
 
 
 def _load(name: str) -> object:

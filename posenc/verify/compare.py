@@ -52,7 +52,8 @@ def compare(
         length: how long a text the frequencies of a configuration are for, whatever the call.
         apply: as in `identify`, for both.
         dim: as in `identify`; may be wider than the reference's head, as in DeepSeek's latent
-            attention, where the channels of yours that turn are compared.
+            attention: then the channels of yours that turn are compared, and their place in the
+            head if a configuration tells it (qk_nope_head_dim).
         dtype: of the vectors handed over.
         tolerance: multiplies what rounding explains.
 
@@ -195,10 +196,14 @@ def _rotation(yours: object, reference: Reference, options: dict) -> Agreement:
     given = {"apply": options["apply"], "dtype": dtype}
     dim, thing = options["dim"], reference.thing
     rope = thing if isinstance(thing, Rope) else None
+    place = ""
     if rope is not None:
         mine = _taking(yours, dim or rope.head_dim, given, wider=dim is None)
         if mine.head_dim > rope.head_dim:
             rope, reference = _widened(mine, rope, reference, dtype)
+            last = rope.first + rope.rotary_dim - 1
+            if reference.before != rope.first:
+                place = f"which channels turn: {rope.first} to {last} of {mine.head_dim} in yours"
         theirs = _turn_of(rope, reference.at)
     else:
         theirs = as_turn(thing, dim=dim, **given)
@@ -211,6 +216,8 @@ def _rotation(yours: object, reference: Reference, options: dict) -> Agreement:
     verdict = compare_rotations(
         mine, theirs, rope=rope, at=reference.at, dtype=dtype, tolerance=tolerance
     )
+    if place and verdict.agrees:
+        verdict = replace(verdict, not_compared=(place, *verdict.not_compared))
     if reference.at is None:
         return verdict
     each = "frequencies change with the length: each call is held against those for its own"
@@ -252,6 +259,8 @@ def _widened(
             f"got {mine.head_dim}, of which {found['rotary_dim']} turn"
         )
     first = min(found.get("first_channel", 0), mine.head_dim - rope.head_dim)
+    if reference.before is not None and reference.before + rope.head_dim == mine.head_dim:
+        first = reference.before
     at = reference.at
     wide = {"head_dim": mine.head_dim, "first": first}
     then = None if at is None else (lambda length: at(length).but(**wide))

@@ -1,10 +1,12 @@
 """Rotations that come as tables of cosines and sines, and the functions that apply these."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from posenc.verify.turn import NotARotation, said
 from posenc.verify.ways import POSITIONS, other, parameters_of, takes_keys_at
 
 
@@ -53,30 +55,8 @@ def applied(
 ) -> Tensor:
     """Rotate by tables: with the given function, or else in the way the tables are made for."""
     if apply is not None:
-        names, _ = parameters_of(apply)
         tables = [t.reshape(-1, t.shape[-1]).to(x.dtype) for t in (cos, sin)]
-        inputs = [x[:, None]]
-        if takes_keys(apply):
-            inputs = [other(x)[:, None], x[:, None]] if of_keys else [x[:, None], other(x)[:, None]]
-        if len(names) == len(inputs) + 1:  # Meta's: one complex table, x [b, n, h, d]
-            result = apply(*(t.transpose(1, 2) for t in inputs), torch.complex(*map(_f32, tables)))
-            result = result[of_keys] if isinstance(result, tuple | list) else result
-            return result.reshape(x.shape)
-        if any(name in POSITIONS for name in names):  # it looks up the rows itself
-            rows = torch.arange(len(tables[0]))[None]
-            try:
-                result = apply(*inputs, *(t[None, None] for t in tables), rows)
-            except Exception:
-                result = apply(*inputs, *tables, rows)
-            return (result[of_keys] if isinstance(result, tuple | list) else result).reshape(
-                x.shape
-            )
-        try:
-            result = apply(*inputs, *(t[None] for t in tables))
-        except Exception:
-            result = apply(*inputs, *tables)
-        result = result[of_keys] if isinstance(result, tuple | list) else result
-        return result.reshape(x.shape)
+        return _by(apply, x, *tables, of_keys=of_keys)
     cos, sin = (t.reshape(-1, t.shape[-1]).to(x.dtype) for t in (cos, sin))
     if form == "interleaved":
         cos, sin = cos[:, 0::2], sin[:, 0::2]
@@ -88,5 +68,56 @@ def applied(
     return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)
 
 
-def _f32(table: Tensor) -> Tensor:
-    return table.float()
+def _by(apply: Callable, x: Tensor, cos: Tensor, sin: Tensor, *, of_keys: bool) -> Tensor:
+    """Call it with x [m, n, d] and tables [n, columns] in that shape of both which it takes."""
+    names, _ = parameters_of(apply)
+    vectors = 1 + takes_keys(apply)
+
+    def call(shape: int, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        axis, turned, tables = list(_shapes(names, vectors, cos, sin))[shape]
+        given = [x] if vectors == 1 else [other(x), x] if of_keys else [x, other(x)]
+        given = [t.transpose(0, 1) if turned else t for t in given]
+        result = apply(*(t.unsqueeze(axis) for t in given), *tables)
+        result = (result[of_keys] if isinstance(result, tuple | list) else result).squeeze(axis)
+        result = result.transpose(0, 1) if turned else result
+        if result.shape != x.shape:
+            raise NotARotation(f"it gives {tuple(result.shape)} for {tuple(x.shape)}")
+        return result
+
+    worked, failed = [], ""
+    for shape in range(len(list(_shapes(names, vectors, cos, sin)))):
+        try:
+            worked.append((_heeds_rows(partial(call, shape), x, cos), -shape))
+        except Exception as error:  # whatever somebody else's code does with a wrong call
+            failed = said(error)
+    if not worked:
+        raise NotARotation(f"apply= cannot be called with x and tables of cos and sin: {failed}")
+    return call(-max(worked)[1], x, cos, sin)
+
+
+def _heeds_rows(call: Callable[..., Tensor], x: Tensor, cos: Tensor) -> bool:
+    """Whether row 2 of the tables turns row 2 of each text, and no other; tried with 3 by 5."""
+    rows = torch.arange(5)
+    x = torch.ones(3, 5, x.shape[-1], dtype=x.dtype)
+    turn = (rows[:, None] * torch.ones(cos.shape[-1])).to(cos.dtype)
+    before, after = (call(x, t.cos(), t.sin()) for t in (turn, turn + 0.5 * (rows == 2)[:, None]))
+    changed = (before != after).any(dim=-1)
+    return torch.equal(changed, (rows == 2).expand(3, -1))
+
+
+def _shapes(
+    names: list[str], vectors: int, cos: Tensor, sin: Tensor
+) -> Iterator[tuple[int, bool, tuple[Tensor, ...]]]:
+    """Where heads stand in x; whether rows come before texts; the tables and what follows them."""
+    if len(names) == vectors + 1:  # one table: Meta's complex one, x [b, n, h, d]; or ChatGLM's
+        for table in (torch.complex(cos.float(), sin.float()), torch.stack((cos, sin), dim=-1)):
+            for axis, turned in ((2, False), (2, True), (1, False)):
+                yield axis, turned, (table,)
+        return
+    order = [name[:3] for name in names if name.startswith(("cos", "sin"))]
+    pair = (sin, cos) if order[:2] == ["sin", "cos"] else (cos, sin)
+    rows = (torch.arange(len(cos))[None],) if any(name in POSITIONS for name in names) else ()
+    for axis in (1, 2):  # [b, h, n, d] and [b, n, h, d]
+        whole = [t[None, None] if rows else t[None] for t in pair]
+        yield axis, False, (*whole, *rows)  # it looks up the rows itself
+        yield axis, False, (*pair, *rows)

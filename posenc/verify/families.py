@@ -32,6 +32,7 @@ class Family:
         unread: keys of other families that this one's reader passes over.
         sections: pairs for time, rows and columns (M-RoPE) if the file gives none.
         dealt: whether these axes are dealt out pair by pair, not in three chunks.
+        splits: whether attention cuts hidden_size into heads, whatever head_dim says.
         divides: whether the bias is divided by sqrt(head_dim), as the scores are.
         note: a peculiarity, in words.
     """
@@ -57,6 +58,7 @@ class Family:
     unread: tuple[str, ...] = ()
     sections: tuple[int, ...] = ()
     dealt: bool = False
+    splits: bool = False
     divides: bool = False
     note: str = ""
 
@@ -174,6 +176,7 @@ FAMILIES = {
     "bloom": Family("alibi", note="one row m j a head, which softmax takes as -m (i - j)"),
     "mpt": Family("alibi"),
     "falcon": Family(
+        splits=True,
         divides=True,
         defaults=(("hidden_size", 4544), ("num_attention_heads", 71)),
         note="with alibi: true the bias is divided by sqrt(head_dim)",
@@ -182,6 +185,7 @@ FAMILIES = {
     "codegen": Family(pairing="interleaved", width="rotary_dim"),
     "roformer": Family(pairing="interleaved"),
     "gpt_neox": Family(
+        splits=True,
         share=0.25,
         reads_share=True,
         global_="rotary_emb_base",
@@ -189,8 +193,8 @@ FAMILIES = {
     ),
     "phi": Family(share=0.5, reads_share=True),
     "phi3": Family(reads_share=True, kinds=_one_window),
-    "stablelm": Family(share=0.25, reads_share=True),
-    "persimmon": Family(share=0.5, reads_share=True),
+    "stablelm": Family(share=0.25, reads_share=True, splits=True),
+    "persimmon": Family(share=0.5, reads_share=True, splits=True),
     "nemotron": Family(share=0.5, reads_share=True),
     "glm": _GLM,
     "glm4": _GLM,

@@ -28,6 +28,7 @@ from posenc.verify.rope import Rope
 from posenc.verify.rules import near_rule
 from posenc.verify.tables import identify_table
 from posenc.verify.turn import Turn
+from posenc.verify.ways import parameters_of
 
 KINDS = ("rotation", "bias", "buckets", "table")
 
@@ -91,7 +92,7 @@ def identify(
             with positions or without, or of queries and keys, or of `qkv`; a rotary module of
             transformers; a pair (cos, sin); a complex table. Or a tensor: a bias [h, q, k],
             scores' units; buckets [q, k], integers; a table of encodings [n, dim], or of a grid
-            [rows, columns, dim]. Or, with kind="buckets", a function of relative positions
+            [rows, columns, dim]. Or a function that gives the buckets of relative positions
             (key - query).
         kind: "rotation", "bias", "buckets" or "table", if it cannot be seen from the thing.
         apply: the function that applies cos and sin, (q, k, cos, sin) or (x, cos, sin), for a
@@ -122,11 +123,25 @@ def identify(
 
 
 def _kind(thing: object) -> str:
+    if callable(thing) and not isinstance(thing, Rope | Turn) and _gives_integers(thing):
+        return "buckets"
     if not isinstance(thing, Tensor) or thing.is_complex() or is_pairs(thing):
         return "rotation"
     if not thing.is_floating_point():
         return "buckets"
     return "table" if thing.ndim == 2 or _is_grid(thing) else "bias"
+
+
+def _gives_integers(thing: Callable) -> bool:
+    """Whether it makes an integer of each integer, as buckets do, and not the same one."""
+    given = torch.arange(-9, 10)
+    try:
+        made = thing(given) if len(parameters_of(thing)[1]) == 1 else None
+    except Exception:  # it wants something else
+        return False
+    if not isinstance(made, Tensor) or made.is_floating_point() or made.is_complex():
+        return False
+    return made.shape == given.shape and not torch.equal(made, given)
 
 
 def _is_grid(thing: Tensor) -> bool:
@@ -149,6 +164,9 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
         return _no_rotation(turn, turn.mixed or f"no rotation: {seen.bent}")
     rope, more = describe(seen, turn.head_dim)
     facts, unknown = more.facts, more.unknown
+    more.data["keeps_state"] |= bool(turn.state)
+    if turn.state:
+        more.warnings.append(turn.state)
     if turn.keys is not None:
         told = keys_slips(turn)
         (unknown if told == XPOS else more.warnings).extend(told)
@@ -173,7 +191,8 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
     if turn.tables:
         unknown.append(_TABLES[turn.tables])
     if not turn.explicit and not seen.ignores:
-        unknown.append("what happens at other positions than 0, 1, 2, ...: it takes none")
+        given = f"{', '.join(turn.left)} left as they are" if turn.left else "it takes none"
+        unknown.append(f"what happens at other positions than 0, 1, 2, ...: {given}")
     facts = {"called as": turn.convention, **facts}
     return Identity("rotation", facts, more.data, tuple(more.warnings), tuple(unknown), rope)
 
@@ -366,6 +385,7 @@ def _say_gain(report: _Report, gain: float, seen: Measured, named: Named) -> Non
     report.facts["gain"] = gain_name(gain, named)
     report.data["gain"] = gain
     if (seen.gains - gain).abs().max() > 0.02 * gain:
+        report.facts["gain"], report.data["gain"] = "changes with pair or position", None
         report.warnings.append(UNEVEN)
 
 
@@ -457,6 +477,12 @@ def _say_precision(
         )
     elif collapsed or named.rounded:
         kind = f"less than float32: {collapsed[0] if collapsed else named.rounded}"
+    elif not ends and (jump := _jump(error, where)):
+        kind = f"float32 up to position {jump[0]}"
+        report.warnings.append(
+            f"position {jump[1]} is turned as another one, those up to {jump[0]} are right: "
+            "positions are changed on the way, by a seam, a window or a modulus"
+        )
     elif named.scaling == "unknown":
         kind = "cannot be told without exact frequencies"
     elif per_position > 2e-6 and worst > 1e-3 + seen.noise:
@@ -465,6 +491,18 @@ def _say_precision(
             f"angles are off by {worst:.2g} at position {far}: more than float32 explains"
         )
     report.facts["precision"] = f"{kind}; angles off by up to {worst:.1g} at position {far}"
+
+
+def _jump(error: Tensor, where: dict[int, int]) -> tuple[int, int] | None:
+    """The last right and the first wrong position, if an error begins at once; rounding grows."""
+    before, small = 0, 0.0
+    for p in sorted(where):
+        size = error[where[p]].abs().max().item()
+        if size > 0.3:
+            sudden = before and small / before < 0.1 * size / p
+            return (before, p) if sudden else None
+        before, small = p, size
+    return None
 
 
 def _say_length(report: _Report, changing: bool, seen: Measured, head_dim: int) -> None:

@@ -10,14 +10,17 @@ _HEADS = {"b h n d": 1, "b n h d": 2, "n h d": 1, "h n d": 0, "n b h d": 2}
 
 
 def laid_out(x: Tensor, layout: str, heads: int = 2) -> Tensor:
-    """[m, n, d] in a layout, with equal heads where it has heads; one set without a batch."""
+    """[m, n, d] in a layout, with equal heads where it has heads; one set without a batch.
+
+    Always a copy: somebody else's code may write into it.
+    """
     match layout:
         case "b h n d":
             return x[:, None].repeat(1, heads, 1, 1)
         case "b n h d":
             return x[:, :, None].repeat(1, 1, heads, 1)
         case "b n d" | "tables":
-            return x
+            return x.clone()
         case "n b h d":
             return x.transpose(0, 1)[:, :, None].repeat(1, 1, heads, 1)
         case "n h d":
@@ -25,7 +28,7 @@ def laid_out(x: Tensor, layout: str, heads: int = 2) -> Tensor:
         case "h n d":
             return x[0][None].repeat(heads, 1, 1)
         case _:
-            return x[0]
+            return x[0].clone()
 
 
 def read(result: object, x: Tensor, layout: str, heads: int) -> Tensor:

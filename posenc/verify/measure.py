@@ -131,6 +131,15 @@ def _bent(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> str:
             return f"in the {which} channel of each pair cos and sin are exchanged"
     if all(kept) and near(a, d) and near(b, c):
         return "both sines have the same sign, so pairs are mirrored, not turned"
+    for which, found in {
+        "second": near(c, -a * b) and near(d, a - b * b),
+        "first": near(b, -d * c) and near(a, d - c * c),
+    }.items():
+        if found:
+            return (
+                f"the {which} channel of each pair is made of the other one as it comes out, not "
+                "as it went in: written in place, before it was read for the last time"
+            )
     if near(torch.hypot(a, b), 1) and near(torch.hypot(c, d), 1) and all(kept):
         return (
             "the two channels of a pair turn by different angles: tables laid out for the other "

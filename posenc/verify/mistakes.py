@@ -1,5 +1,7 @@
 """Known mistakes of rotations, each a short function that makes it."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -42,8 +44,15 @@ def rotation_mistakes(rope: Rope) -> list[Mistake]:
         Mistake(
             "pairing exchanged",
             "pairs are halves where they should be neighbours, or the other way round: weights "
-            "of one pairing in code of the other",
+            "of one pairing in code of the other; right only if they were permuted to fit, as a "
+            "conversion to GGUF does",
             _other_pairing(rope),
+        ),
+        Mistake(
+            "divided by sqrt(head_dim)",
+            "vectors are divided by the root of the head's width here: scores are scaled twice if "
+            "attention does so, too",
+            lambda x, p: rope(x, p) / math.sqrt(rope.head_dim),
         ),
         Mistake(
             "turned backwards",

@@ -77,6 +77,9 @@ ROPE_KEYS = (
 )
 """Which keys of a file itself are about rotation, in any family here."""
 
+PATTERNS = ("sliding_window_pattern", "global_attn_every_n_layers")
+"""Keys that say which layers slide, where layer_types does not."""
+
 SYNONYMS = {
     "hidden_size": ("hidden_size", "n_embd", "d_model"),
     "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
@@ -100,6 +103,8 @@ class Layer:
         temperature: parameters of `query_gain`, None without one.
         softmax: by what scores are multiplied besides 1/sqrt(d) (DeepSeek's mscale squared).
         at: the rotation for a text of so many positions, if that changes it; None otherwise.
+        before: channels of a query's head before those that the rotation sees (qk_nope_head_dim);
+            None if the file does not say, or the rotation sees the whole head.
     """
 
     kind: str
@@ -112,6 +117,7 @@ class Layer:
     temperature: dict | None = None
     softmax: float = 1.0
     at: Callable[[int], Rope] | None = None
+    before: int | None = None
 
     def signature(self) -> tuple:
         """What makes two layers alike."""
@@ -225,11 +231,19 @@ def models(config: object, *, length: int | None = None) -> Model:
     kinds = raw.get("layer_types") or (
         family.kinds(raw, count) if family.kinds else ["full_attention"] * count
     )
+    pattern = next((key for key in PATTERNS if key in raw), None)
+    if raw.get("layer_types") and pattern and family.kinds and kinds != family.kinds(raw, count):
+        notes.append(f"{pattern} {raw[pattern]} is ignored: layer_types says otherwise")
     if len(kinds) != count:
         notes.append(f"layer_types lists {len(kinds)} layers, num_hidden_layers says {count}")
     turns = rotary_list(raw, count) if family.listed else [1] * count
     if not family.listed and "no_rope_layers" in raw:
         notes.append(f"no_rope_layers is ignored: {model_type} does not read it")
+    if family.splits and raw.get("head_dim") not in (None, _head(raw)):
+        notes.append(
+            f"head_dim {raw['head_dim']} is read for the frequencies alone: attention has heads of "
+            f"hidden_size/num_attention_heads = {_head(raw)} channels"
+        )
     parameters = _parameters(raw, family, model_type, sorted(set(kinds)), notes)
     made: dict[tuple[str, int], Layer] = {}
     for kind, turn in zip(kinds, turns, strict=False):
@@ -419,8 +433,8 @@ def _layer(
     if raw["model_type"] == "deepseek_v3" and raw.get("rope_interleave") is False:
         pairing = "half"
     axis = _axes(raw, family, own, rotary // 2, notes)
-    before = plain if scaling != "none" else None
-    rope = Rope(inv_freq, width, pairing, gain, plain=before, axis=axis)
+    unscaled = plain if scaling != "none" else None
+    rope = Rope(inv_freq, width, pairing, gain, plain=unscaled, axis=axis)
 
     def at(length: int) -> Rope:
         inv_freq, gain, *_ = scaled(plain, own, raw, length, context, [])
@@ -437,7 +451,13 @@ def _layer(
         temperature,
         softmax,
         at if scaling in ("dynamic", "longrope") else None,
+        raw.get("qk_nope_head_dim") if family.width == "qk_rope_head_dim" else None,
     )
+
+
+def _head(raw: dict) -> int:
+    """Channels of a head, if the hidden size is cut into heads."""
+    return _required(raw, "hidden_size") // _required(raw, "num_attention_heads")
 
 
 def _widths(raw: dict, family: Family, kind: str, own: dict) -> tuple[int, int]:
@@ -445,9 +465,8 @@ def _widths(raw: dict, family: Family, kind: str, own: dict) -> tuple[int, int]:
     if family.width == "qk_rope_head_dim":
         width = raw.get(family.width, 64)
         return width, width
-    width = raw.get("head_dim") or _required(raw, "hidden_size") // _required(
-        raw, "num_attention_heads"
-    )
+    width = raw.get("head_dim") or _head(raw)
+    whole = _head(raw) if family.splits else width
     if raw["model_type"].startswith("gemma4") and kind == "full_attention":
         overrides = [v.get("head_dim") for v in (raw.get("per_layer_config") or {}).values()]
         width = next((v for v in overrides if v), raw.get("global_head_dim", 512))
@@ -457,7 +476,7 @@ def _widths(raw: dict, family: Family, kind: str, own: dict) -> tuple[int, int]:
         return width, width
     share = own.get("partial_rotary_factor")
     rotary = int(width * (family.share if share is None else share))
-    return width, rotary
+    return whole, rotary
 
 
 def scaled(
@@ -476,6 +495,11 @@ def scaled(
     if kind in ("yarn", "llama3", "longrope") and original is None:
         original = context
         notes.append(f"original_max_position_embeddings is not given: {context}, the context")
+    if kind in ("yarn", "llama3", "longrope") and context and original > context:
+        notes.append(
+            f"original_max_position_embeddings {original} is above the context, {context}: it is "
+            "the shorter length, that of the texts before stretching"
+        )
     factor = own.get("factor")
     if kind in ("yarn", "longrope") and factor is None:
         factor = context / original
@@ -633,6 +657,8 @@ def _without_rotation(
         heads = _required(raw, "num_attention_heads")
         most = attention.get("alibi_bias_max", 8)
         settings = {"num_heads": heads, "bias_max": most, "divided_by": 1.0}
+        if attention.get("rope"):
+            notes.append("attn_config.rope is ignored: transformers' MPT builds the bias alone")
         if family.divides:
             settings["divided_by"] = math.sqrt(_required(raw, "hidden_size") // heads)
         details["slopes"] = f"of {heads} heads, the last one 2^-{most} for a power of two"

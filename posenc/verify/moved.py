@@ -8,8 +8,8 @@ from posenc.verify.measure import NEAR
 from posenc.verify.rope import Rope
 
 LISTED = "positions are changed on the way"
-AROUND = 8
-"""How many positions to either side are tried, besides all from 0 on that are near."""
+AROUND, WIDE = 8, 1024
+"""How many positions to either side of a near and of a far one are tried, besides 0 to 299."""
 
 
 def moved_positions(
@@ -40,7 +40,8 @@ def moved_positions(
 
 def _place(rope: Rope, x: Tensor, p: int, seen: Tensor, allowed: float) -> int | None:
     """The position nearest to p that gives what was seen."""
-    tried = {*range(p - AROUND, p + AROUND + 1), *range(300), *(p // k for k in range(2, 9))}
+    around = AROUND if p <= NEAR[-1] else WIDE
+    tried = {*range(p - around, p + around + 1), *range(300), *(p // k for k in range(2, 9))}
     candidates = torch.tensor(sorted(tried, key=lambda q: (abs(q - p), q)))
     turned = rope(x.expand(-1, len(candidates), -1), candidates).double()
     fits = (turned - seen[:, None]).abs().amax(dim=(0, 2)) <= allowed

@@ -165,6 +165,8 @@ def _other_reading(base: float, width: int, half: int, head_dim: int) -> tuple[s
 
 def _blends(inv_freq: Tensor, base: float, plain: Tensor, factor: float) -> Iterator[Named]:
     """Fast pairs as they were, slow ones divided: by rotations, or by dimensions (YaRN's code)."""
+    if abs(factor - 1) < 0.01:  # nobody stretches by so little: it is noise
+        return
     width = 2 * len(plain)
     keep = (inv_freq - plain / factor) / (plain - plain / factor)
     for length, slow, fast in _ramp_in_rotations(plain, keep):

@@ -25,6 +25,7 @@ class Reference:
         thing: a `Rope`; the slopes of a bias, one a head; or a function of relative positions.
         at: the `Rope` for a text of so many positions, if that changes it.
         beside: what these layers do besides, which no comparison sees.
+        before: channels of a query's head before those that turn, if that is known.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Reference:
     thing: Rope | Tensor | Callable[[Tensor], Tensor]
     at: Callable[[int], Rope] | None = None
     beside: tuple[str, ...] = ()
+    before: int | None = None
 
 
 def references(model: Model, layer: int | None = None) -> list[Reference]:
@@ -96,7 +98,7 @@ def _of_layer(layer: Layer, name: str) -> list[Reference]:
             Reference(side, "buckets", _bucketed(layer.settings, bidirectional=both))
             for side, both in (("the encoder's", True), ("the decoder's", False))
         ]
-    return [Reference(name, "rotation", layer.rope, layer.at, _beside(layer))]
+    return [Reference(name, "rotation", layer.rope, layer.at, _beside(layer), layer.before)]
 
 
 def _bucketed(settings: dict, *, bidirectional: bool) -> Callable[[Tensor], Tensor]:

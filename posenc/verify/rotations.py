@@ -73,6 +73,8 @@ def compare_rotations(
         dtype: of the vectors handed over.
         tolerance: multiplies what rounding explains.
     """
+    if mine.state and mine.broken:  # no call can be held against another
+        return Agreement(False, mistake=mine.state.partition(":")[0], hint=mine.state)
     x = torch.randn(3, 1, theirs.head_dim, generator=torch.Generator().manual_seed(1)).to(dtype)
     size = x.abs().max().item()
 
@@ -115,6 +117,8 @@ def compare_rotations(
         if keys is not None and len(keys.wrong) and not len(shown.wrong):
             shown = keys
             notes.append("queries agree, keys do not: all of this is said of the keys")
+        elif keys is not None and len(shown.wrong) and not len(keys.wrong):
+            notes.append("keys agree, queries do not: all of this is said of the queries")
     elif mine.keys is None and "q, k" in mine.convention:
         not_compared.append("keys: yours gives one result")
     agrees, scores, told = not len(shown.wrong), None, ("", "")
@@ -144,6 +148,10 @@ def compare_rotations(
         not_compared.append("three rows of positions that differ, as for an image: yours takes one")
     if agrees and kept:
         agrees, told = False, ("frequencies of a longer text kept", KEPT)
+    if mine.state:
+        notes += [] if agrees or told[1] == mine.state else [mine.state]
+        told = (mine.state.partition(":")[0], mine.state) if agrees else told
+        agrees = False
     rising = shown.positions.argsort()
     wrong = shown.wrong
     return Agreement(
@@ -163,7 +171,8 @@ def compare_rotations(
 def _never(mine: Turn, dtype: torch.dtype) -> list[str]:
     """What no comparison of rotations looks at."""
     name = str(dtype).removeprefix("torch.")
-    return [f"values, masks and the scale of scores; other dtypes than {name}"]
+    other = [f"other values of {', '.join(mine.left)}"] if mine.left else []
+    return [*other, f"values, masks and the scale of scores; other dtypes than {name}"]
 
 
 def _both(mine: Turn, theirs: Turn, x: Tensor) -> tuple[Tensor, list[Tensor], list[str]]:
@@ -186,7 +195,12 @@ def _both(mine: Turn, theirs: Turn, x: Tensor) -> tuple[Tensor, list[Tensor], li
         if len(results) == 2:
             notes = [f"{who} refuses position {p}: {words}" for who, (p, words) in refused.items()]
             if not mine.explicit:
-                notes.insert(0, "yours takes no positions: rows count as 0, 1, 2, ...")
+                takes = "is given" if mine.left else "takes"
+                notes.insert(
+                    0,
+                    f"yours {takes} no positions: rows count as 0, 1, 2, ... along n, called as "
+                    f"{mine.convention}",
+                )
             return tried, results, notes
         positions.pop()
 
@@ -304,7 +318,7 @@ def _why(
     if scores:
         return ("", ""), []
     told, notes = _told_apart(mine, theirs, dtype)
-    if moved and told[0] in ("", "angles are not position times frequency"):
+    if moved and (not told[0] or "changed on the way" in told[1]):
         return (moved.name, moved.hint), notes
     return told, notes
 
@@ -360,7 +374,9 @@ def _length_mistakes(at: Callable[[int], Rope]) -> list[Mistake]:
 def _told_apart(mine: Turn, theirs: Turn, dtype: torch.dtype) -> tuple[tuple[str, str], list[str]]:
     """What `identify` finds wrong with one alone, or sees otherwise: a name and a hint; notes."""
     found, wanted = (identify(turn, dtype=dtype) for turn in (mine, theirs))
-    fresh = [text for text in found.warnings if text not in wanted.warnings]
+    fresh = [
+        text.removeprefix("no rotation: ") for text in found.warnings if text not in wanted.warnings
+    ]
     if fresh:
         return (fresh[0].partition(":")[0], fresh[0]), []
     one, two = found.data, wanted.data

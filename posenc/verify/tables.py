@@ -67,7 +67,10 @@ def _of_positions(table: Tensor) -> Found | None:
             + (f"; row {empty[0]} is all zeros, for padding" if empty else ""),
         }
         if offset and not empty:
-            warnings.append(f"row 0 is position {offset:g}")
+            warnings.append(
+                f"row 0 is position {offset:g}"
+                + " (fairseq's, from its first row after padding on)" * (offset == 2)
+            )
         data = {
             "method": "sinusoidal",
             "layout": layout,

@@ -30,6 +30,8 @@ class Turn:
         apart: for one that asks for a mask or the ends of texts: the same, with x [m, n, d] and
             how many of the first rows are hidden, or are a text of their own.
         chunk: for one that takes the first position only: the same, with several rows in a call.
+        left: arguments that keep their defaults and may be positions, as `name=default`.
+        state: what is seen if the same call, made again, gives something else, "" otherwise.
     """
 
     call: Callable[[Tensor, Tensor], Tensor]
@@ -45,6 +47,8 @@ class Turn:
     broken: str = ""
     apart: Callable[[Tensor, int], Tensor] | None = None
     chunk: Callable[[Tensor, Tensor], Tensor] | None = None
+    left: tuple[str, ...] = ()
+    state: str = ""
 
     def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
         """Turn x; without gradients or warnings."""

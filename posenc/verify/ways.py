@@ -43,6 +43,8 @@ class Way:
     values: list[bool] | None = None  # whether the last call turned values, if it takes them
     sides: tuple[str, ...] = ()  # what it asks for besides
     narrow: tuple[int, int, int] | None = None  # channels of queries, heads and channels of keys
+    guessed: str = ""  # an argument that is taken for the first position, if it moves the rows
+    left: tuple[str, ...] = ()  # arguments that keep their defaults, as `name=default`
 
     def inputs(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """What it is given: these vectors in their layout, and others for the other argument."""
@@ -118,6 +120,7 @@ def _ways(thing: Callable, apply: Callable | None) -> Iterator[Way]:
     head = "q, k" if twice else "x"
     spot = None if leads else next((name for name in names if name in POSITIONS), None)
     start = next((name for name in names if name in STARTS), None)
+    left = _defaults(thing)
     blind = spot is None and start is None and len(required) == 1 + twice
     sides = {name: side for name in required for key, side in SIDES.items() if key in name}
     for layout in LAYOUTS:
@@ -165,16 +168,18 @@ def _ways(thing: Callable, apply: Callable | None) -> Iterator[Way]:
                         form=lambda x, p: thing(*given(x), p),
                     )
         if start:
-            yield Way(
-                lambda x, p: thing(*given(x), **{start: int(p[0])}),
-                layout,
-                True,
-                f"f({head}, {start}=int)",
-                apply,
-                consecutive=True,
-            )
+            yield _from_start(thing, given, start, layout, f"f({head}, {start}=int)", apply)
+        elif not (leads or spot):  # no name says it: an argument that moves the rows does
+            unnamed = [name for name in names[1 + twice :] if name in required]
+            for name in unnamed if len(unnamed) == 1 else () if unnamed else left:
+                way = _from_start(thing, given, name, layout, f"f({head}, {name}=int)", apply)
+                yield replace(way, guessed=name)
+                for rows in ("[n]", "[b, n]") if left.get(name, 0) is None else ():
+                    way = _at_each(thing, given, name, layout, f"f({head}, {name}={rows})", apply)
+                    yield replace(way, guessed=name)
         if len(required) <= 1 + twice and not leads:
-            yield Way(lambda x, p: thing(*given(x)), layout, False, f"f({head})", apply)
+            told = tuple(f"{name}={value!r}" for name, value in left.items())
+            yield Way(lambda x, p: thing(*given(x)), layout, False, f"f({head})", apply, left=told)
     if "seq_len" in names:  # transformers before 4.38: tables of so many rows
         yield Way(
             lambda x, p: _looked_up(thing(x, seq_len=int(p.max()) + 1), p),
@@ -184,6 +189,42 @@ def _ways(thing: Callable, apply: Callable | None) -> Iterator[Way]:
             apply,
         )
     yield Way(lambda x, p: thing(p), "tables", True, "f([n])", apply)
+
+
+def _from_start(
+    thing: Callable, given: Callable, name: str, layout: str, words: str, apply: Callable | None
+) -> Way:
+    """For a function that is told the position of the first row."""
+    return Way(
+        lambda x, p: thing(*given(x), **{name: int(p[0])}),
+        layout,
+        True,
+        words,
+        apply,
+        consecutive=True,
+    )
+
+
+def _at_each(
+    thing: Callable, given: Callable, name: str, layout: str, words: str, apply: Callable | None
+) -> Way:
+    """For a function that is told the position of each row."""
+    form = _position_form("[b, n]" if "[b, n]" in words else "[n]")
+    return Way(lambda x, p: thing(*given(x), **{name: form(x, p)}), layout, True, words, apply)
+
+
+def _defaults(thing: Callable) -> dict[str, int | None]:
+    """Arguments that are a number or nothing when they are left out: one may be a position."""
+    try:
+        own = signature_of(thing).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return {}
+    return {p.name: p.default for p in own if p.default is None or type(p.default) is int}
+
+
+def signature_of(thing: Callable) -> inspect.Signature:
+    """What it may be called with."""
+    return inspect.signature(thing.forward if isinstance(thing, nn.Module) else thing)
 
 
 def takes_keys_at(names: list[str]) -> bool:
@@ -247,7 +288,7 @@ def parameters_of(thing: Callable) -> tuple[list[str], list[str]]:
     if isinstance(thing, functools.partial):
         thing, given = thing.func, (len(thing.args), set(thing.keywords))
     try:
-        signature = inspect.signature(thing.forward if isinstance(thing, nn.Module) else thing)
+        signature = signature_of(thing)
     except (TypeError, ValueError):  # written in C
         return ["x", "positions"], ["x", "positions"]
     left = [p for p in list(signature.parameters.values())[given[0] :] if p.name not in given[1]]
