@@ -7,6 +7,7 @@ from _ext.cells import is_cell
 from _ext.fold import fold
 
 WORDS_A_MINUTE = 180  # of a text that one follows with a finger
+LINE = "about-page"
 WORDS_OF_A_FORMULA = 10  # that stands on a line of its own
 
 
@@ -16,7 +17,7 @@ def minutes(doctree: nodes.document) -> int:
     def words(node: nodes.Node) -> int:
         if isinstance(node, nodes.Text):
             return len(node.astext().split())
-        if isinstance(node, fold | nodes.raw):
+        if isinstance(node, fold | nodes.raw) or LINE in node["classes"]:
             return 0
         if isinstance(node, nodes.math):
             return 1
@@ -43,7 +44,7 @@ def add(app: Sphinx, doctree: nodes.document) -> None:
         f"{minutes(doctree)} minutes to read, more with its traps or pen and paper · {seconds} "
         f"seconds to run where this page was built · Python with torch; {gpu}"
     )
-    line = nodes.paragraph("", text, classes=["about-page"])
+    line = nodes.paragraph("", text, classes=[LINE])
     source = "../" * app.env.docname.count("/") + f"_sources/{app.env.docname}.ipynb"
     if app.config.html_copy_source and app.env.doc2path(app.env.docname).endswith(".ipynb"):
         link = f'<span class="d-print-none"> · <a href="{source}" download>the notebook</a></span>'

@@ -1,5 +1,11 @@
 // What the pages need beside the theme. The interactive figures bring their own script.
 
+// What is far below is laid out when it comes near, with heights that are guessed until then. So
+// whoever jumps, or comes to anywhere but a page's top, has all of it laid out before.
+const whole = () => document.documentElement.classList.add("whole");
+document.addEventListener("click", ({ target }) => target.closest?.("a[href*='#']") && whole(), true);
+if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "navigate") whole();
+
 // Definitions of terms are shown by the style sheet; Escape hides them until the pointer moves.
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") document.documentElement.classList.add("no-definitions");
