@@ -943,6 +943,7 @@ def definition_problems(page: Page) -> list[str]:
               }
               if (text.checkVisibility()) complain("shown unasked");
               link.focus({ preventScroll: true });
+              link.scrollIntoView({ block: "nearest", behavior: "instant" }); // as Tab does
               if (!text.checkVisibility() || !text.innerText.trim()) complain("not shown");
               const { left, right, top, bottom } = text.getBoundingClientRect();
               const inside = (x, y) => text.contains(document.elementFromPoint(x, y));
