@@ -3,7 +3,12 @@
 // What is far below is laid out when it comes near, with heights that are guessed until then. So
 // whoever jumps, or comes to anywhere but a page's top, has all of it laid out before.
 const whole = () => document.documentElement.classList.add("whole");
-document.addEventListener("click", ({ target }) => target.closest?.("a[href*='#']") && whole(), true);
+document.addEventListener("click", ({ target }) => {
+  if (!target.closest?.("a[href*='#']")) return;
+  whole();  // and once more when it has arrived, should a figure have grown on the way
+  const arrive = () => document.querySelector(":target")?.scrollIntoView({ behavior: "instant" });
+  document.addEventListener("scrollend", arrive, { once: true });
+}, true);
 if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "navigate") whole();
 
 // Definitions of terms are shown by the style sheet; Escape hides them until the pointer moves.
