@@ -4,6 +4,8 @@ Hypothesis draws some from numbers that stand in the modules loaded so far: two 
 files agree, and a change anywhere may bring new ones.
 """
 
+import sys
+
 import jaxtyping
 import pytest
 import torch
@@ -15,6 +17,14 @@ jaxtyping.install_import_hook(
 torch.set_num_threads(1)
 settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("same")
+
+
+@pytest.fixture(autouse=True)
+def figures_closed():
+    """Close what a test drew: matplotlib warns of the 21st open figure, whose test did nothing."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture

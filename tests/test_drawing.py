@@ -24,10 +24,8 @@ SIGNED = torch.linspace(-1, 1, 20).view(4, 5)
 
 @pytest.fixture(autouse=True)
 def style():
-    plt.close("all")  # what other tests left open
     with plt.style.context("posenc.show.book"):
         yield
-    plt.close("all")
 
 
 def curves():
