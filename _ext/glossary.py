@@ -38,7 +38,7 @@ def _plain(node: nodes.Node) -> nodes.Node:
 
 
 def describe(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put the definition beside each link to a term."""
+    """Put the definition before each link to a term."""
     if docname == GLOSSARY:
         return
     texts = definitions(app)
@@ -46,7 +46,8 @@ def describe(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         name = f"definition-{number}"
         text = [child.deepcopy() for child in texts[link["refuri"].rpartition("#")[2]]]
         term = described("", "", *link.children, refuri=link["refuri"], described_by=name)
-        both = [term, tooltip("", "", *text, ids=[name])]
+        # After the term, coming and going, it would break the line anew: "base" apart from ".".
+        both = [tooltip("", "", *text, ids=[name]), term]
         link.replace_self(nodes.inline("", "", *both, classes=["has-definition"]))
 
 
