@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -38,6 +39,29 @@ def unexecuted(notebook):
     return [c for c in code_cells(notebook) if not is_gpu(c) and c.execution_count is None]
 
 
+def letters(formula):
+    """The letters of a formula: a bold one is another letter, words and function names are none."""
+    formula = re.sub(r"\\(text|operatorname|begin|end|mathrm)\*?\{[^{}]*\}", " ", formula)
+    bold = re.findall(r"\\mathbf\{?([A-Za-z])", formula)
+    formula = re.sub(r"\\mathbf\{?[A-Za-z]\}?", " ", formula)
+    greek = {"theta", "varphi", "omega"} & {*re.findall(r"\\([A-Za-z]+)", formula)}
+    plain = re.findall(r"[A-Za-z]", re.sub(r"\\[A-Za-z]+", " ", formula))
+    return {*plain, *greek, *(f"bold {letter}" for letter in bold)}
+
+
+def formulas(notebook):
+    """The letters of a chapter's numbered formulas, and those of all its formulas."""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    numbered, others = [], []
+    for text in texts:
+        prose, *shown = re.split(r"\$\$", text)
+        for formula, after in zip(shown[::2], shown[1::2], strict=True):
+            (numbered if after.startswith(" (eq-") else others).append(formula)
+            prose += after
+        others += re.findall(r"\$([^$]+)\$", prose)
+    return [{letter for one in many for letter in letters(one)} for many in (numbered, others)]
+
+
 def run_nbval(notebook, path):
     nbformat.write(notebook, path)
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "conftest", "--nbval", str(path)]
@@ -48,6 +72,35 @@ def test_the_chapters_are_numbered_without_a_gap_and_listed_in_that_order():
     assert [path.stem[:2] for path in CHAPTERS] == [f"{n:02}" for n in range(1, len(CHAPTERS) + 1)]
     listed = re.findall(r"file: chapters/(\d\w+)", (ROOT / "_toc.yml").read_text())
     assert listed == [path.stem for path in CHAPTERS] != []
+
+
+@pytest.fixture(scope="module")
+def used():
+    return {int(path.stem[:2]): formulas(read(path)) for path in CHAPTERS}
+
+
+@pytest.fixture(scope="module")
+def listed():
+    text = (ROOT / "chapters" / "glossary.md").read_text()
+    rows = re.findall(r"^\| (\$.*?\$) \| ([\d, ]+) \|", text, re.MULTILINE)
+    assert len(rows) > 30
+    pairs = [(names, int(n)) for names, chapters in rows for n in chapters.split(",")]
+    return {(letter, chapter) for names, chapter in pairs for letter in letters(names)}
+
+
+class TestLetters:
+    """The glossary's table of letters holds what it says it holds."""
+
+    def test_letters_of_numbered_formulas_of_two_chapters_are_there(self, used, listed):
+        numbered = [(x, chapter) for chapter, (found, _) in used.items() for x in found]
+        counts = Counter(letter for letter, _ in numbered)
+        needed = {(letter, chapter) for letter, chapter in numbered if counts[letter] > 1}
+        assert len(needed) > 50
+        assert sorted(needed - listed) == []
+
+    def test_every_chapter_of_a_row_has_its_letters(self, used, listed):
+        have = {(x, chapter) for chapter, found in used.items() for x in set.union(*found)}
+        assert sorted(listed - have) == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
