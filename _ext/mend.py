@@ -1,4 +1,4 @@
-"""Mend what the writer and the theme leave: wrong roles, repeated styles, unused files, a measure.
+"""Mend what the writer and the theme leave: wrong roles, needless elements and files, a measure.
 
 When a page has loaded, the theme measures every piece of code and every output, and so has all of
 the page laid out before anything can be touched. `book.js` looks after wide places when they come
@@ -25,7 +25,7 @@ def mend_body(app: Sphinx, pagename: str, templatename: str, context: dict, doct
     """Take deprecated roles out of a page's body, and names that hide what a fold says."""
     for wrong in (*DATED_ROLES, ' aria-label="Toggle hidden content"'):
         context["body"] = context.get("body", "").replace(wrong, "")
-    context["body"] = once(context["body"])
+    context["body"] = plain(once(context["body"]))
 
 
 def once(body: str) -> str:
@@ -38,6 +38,14 @@ def once(body: str) -> str:
         return found[0] if new else ""
 
     return re.sub(r"<style>.*?</style>", keep, body, flags=re.DOTALL)
+
+
+def plain(body: str) -> str:
+    """The same page without elements around words of code that look like the code around them.
+
+    They would be two in five of all elements of a chapter.
+    """
+    return re.sub(r'<span class="(?:n|nn|p|w)">([^<]*)</span>', r"\1", body)
 
 
 def drop_files(app: Sphinx, exception: Exception | None) -> None:

@@ -65,6 +65,12 @@ def served(folder: Path) -> Iterator[str]:
         server.server_close()
 
 
+# The theme that a page has when all of it is there, and the theme's own script has not run.
+FIRST = """document.addEventListener("readystatechange", () => {
+  window.first ??= document.documentElement.dataset.theme;
+});"""
+
+
 class Visit:
     """A page of the site that is open, and what it did that it should not."""
 
@@ -72,6 +78,7 @@ class Visit:
         self.page, self.home, self.path = page, home, path
         self.requested: list[str] = []  # files of the site, as paths from its top
         self.problems: list[str] = []
+        page.add_init_script(FIRST)
         page.route(lambda url: not url.startswith((home, "data:")), lambda route: route.abort())
         page.on("request", self._request)
         page.on("requestfailed", lambda request: self._add("did not arrive", request.url))

@@ -298,6 +298,16 @@ def test_a_style_sheet_that_figures_bring_stands_once_on_a_page(tmp_path):
     assert styles == [".a { color: red }", "b {}"]
 
 
+def test_code_has_no_elements_that_look_like_the_code_around_them(tmp_path):
+    code = "from math import pi\nx = [pi, 2]  # two\n"
+    _, before = build(tmp_path, index=f"# T\n\n```python\n{code}```\n")
+    _, after = build(tmp_path, "_ext.mend", index=f"# T\n\n```python\n{code}```\n")
+    assert before["index"].pre.text == after["index"].pre.text == code
+    assert {"n", "nn", "p", "w"} <= {e["class"][0] for e in before["index"].pre.select("[class]")}
+    kinds = {e["class"][0] for e in after["index"].pre.select("[class]")}
+    assert kinds == {"kn", "o", "mi", "c1"}
+
+
 def test_the_theme_does_not_measure_the_whole_page_when_it_has_loaded(tmp_path):
     script = (mend.STATIC / mend.SCRIPT).read_text("utf-8")
     assert "scrollWidth>e.clientWidth" in script

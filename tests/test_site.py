@@ -459,6 +459,9 @@ class EveryPage:
             "document.activeElement.blur()"
         )  # the search page may focus its field
         assert first_stop(visited.page) == "Skip to main content"
+    def test_it_has_that_theme_before_its_scripts_run(self, visited):
+        assert visited.page.evaluate("window.first") == self.theme
+
 
     def test_the_keyboard_reaches_everything_visibly(self, visited):
         expect_none(focus_problems(visited.page))

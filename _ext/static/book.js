@@ -1,5 +1,10 @@
 // What the pages need beside the theme. The interactive figures bring their own script.
 
+// The theme decides between light and dark when all else is there; then all would be set twice.
+const { dataset } = document.documentElement;
+if (!["light", "dark"].includes(dataset.mode))
+  dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+
 // What is far below is laid out when it comes near, with heights that are guessed until then. So
 // whoever jumps, or comes to anywhere but a page's top, has all of it laid out before.
 const whole = () => document.documentElement.classList.add("whole");
@@ -37,11 +42,11 @@ function place(definition) {
 // Paper is white.
 let theme;
 window.addEventListener("beforeprint", () => {
-  theme = document.documentElement.dataset.theme;
-  document.documentElement.dataset.theme = "light";
+  theme = dataset.theme;
+  dataset.theme = "light";
 });
 window.addEventListener("afterprint", () => {
-  document.documentElement.dataset.theme = theme;
+  dataset.theme = theme;
 });
 
 // On a screen that is touched, the first tap on a term shows its definition and the second follows.
