@@ -56,7 +56,9 @@
     if (earlier) uncover(box);
     choices.forEach((choice, n) =>
       choice.addEventListener("toggle", () => {
-        if (choice.open) remember(box, { choice: n, right: choice.matches(".right") });
+        if (!choice.open) return;
+        choice.classList.add("tried");
+        remember(box, { choice: n, right: choice.matches(".right") });
       }));
     box.addEventListener("guess:compared", ({ detail }) => remember(box, detail));
 
