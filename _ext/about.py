@@ -1,4 +1,4 @@
-"""A line under each chapter's title: how long it takes to read and to run, and what it needs."""
+"""A line under each chapter's title: how long it takes to read. And one at its end: what ran it."""
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -8,6 +8,7 @@ from _ext.fold import fold
 
 WORDS_A_MINUTE = 180  # of a text that one follows with a finger
 LINE = "about-page"
+COLOPHON = "colophon"
 WORDS_OF_A_FORMULA = 10  # that stands on a line of its own
 
 
@@ -31,26 +32,31 @@ def minutes(doctree: nodes.document) -> int:
 
 
 def add(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the line below the title of a page that was executed, but for the cover."""
+    """Measure a page, and put the lines on one that was executed, but for the cover."""
+    app.env.metadata[app.env.docname]["minutes"] = taken = minutes(doctree)  # for its card
     if app.env.docname == app.config.root_doc:
         return
     run = app.env.nb_metadata.get(app.env.docname, {}).get("exec_data") or {}
     if not run.get("runtime"):
         return
-    seconds = max(1, round(run["runtime"]))
-    has_gpu_cell = any("tag_gpu" in cell["classes"] for cell in doctree.findall(is_cell))
-    gpu = "one section needs a GPU and is skipped without one" if has_gpu_cell else "no GPU"
-    text = (
-        f"{minutes(doctree)} minutes to read, more with its traps or pen and paper · {seconds} "
-        f"seconds to run where this page was built · Python with torch; {gpu}"
-    )
-    line = nodes.paragraph("", text, classes=[LINE])
+    line = nodes.paragraph("", f"{taken} minutes to read", classes=[LINE])
     source = "../" * app.env.docname.count("/") + f"_sources/{app.env.docname}.ipynb"
     if app.config.html_copy_source and app.env.doc2path(app.env.docname).endswith(".ipynb"):
         link = f'<span class="d-print-none"> · <a href="{source}" download>the notebook</a></span>'
         line += nodes.raw("", link, format="html", site_only=True)
     title = next(doctree.findall(nodes.title))
     title.parent.insert(1, line)
+    title.parent.append(nodes.paragraph("", colophon(doctree, run["runtime"]), classes=[COLOPHON]))
+
+
+def colophon(doctree: nodes.document, runtime: float) -> str:
+    """What a page's minutes leave out, and what its cells took."""
+    has_gpu_cell = any("tag_gpu" in cell["classes"] for cell in doctree.findall(is_cell))
+    gpu = "one section needs a GPU and is skipped without one" if has_gpu_cell else "no GPU"
+    return (
+        f"Traps, and working along with pen and paper, come on top of the minutes. This page ran "
+        f"in {max(1, round(runtime))} seconds when it was built: Python with torch; {gpu}."
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -26,7 +26,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from _ext import about, student
+from _ext import student
 from _ext.colab import is_chapter
 
 THUMBS = Path(__file__).parent / "static" / "thumbs"
@@ -71,8 +71,8 @@ def hours(minutes: int) -> str:
 
 
 def minutes(app: Sphinx, docname: str) -> int:
-    """How long a chapter takes to read, by its words."""
-    return about.minutes(app.env.get_doctree(docname))
+    """How long a chapter takes to read, as it says itself."""
+    return app.env.metadata[docname]["minutes"]
 
 
 def questions() -> int:
@@ -163,6 +163,7 @@ def widen(app: Sphinx, pagename: str, templatename: str, context: dict, doctree)
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
+    app.setup_extension("_ext.about")
     visit = (lambda w, n: w.visit_paragraph(n), lambda w, n: w.depart_paragraph(n))
     app.add_node(facts, html=visit)
     app.add_node(chapters)

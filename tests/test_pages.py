@@ -401,6 +401,7 @@ class TestTime:
         page += nodes.section("", title, self.words(900))
         env = SimpleNamespace(
             docname="chapters/05_x",
+            metadata={"chapters/05_x": {}},
             nb_metadata={"chapters/05_x": {"exec_data": {"runtime": 20.4}}},
             doc2path=lambda name: f"{name}.ipynb",
         )
@@ -408,7 +409,8 @@ class TestTime:
         about.add(SimpleNamespace(env=env, config=config), page)
         line = title.next_node(nodes.paragraph, siblings=True)
         assert line.astext().startswith("5 minutes to read")
-        assert "20 seconds to run" in line.astext()
+        assert "ran in 20 seconds" in page[0][-1].astext()
+        assert env.metadata["chapters/05_x"]["minutes"] == 5
         link = bs4.BeautifulSoup(line[-1].astext(), "html.parser").a
         assert link["href"] == "../_sources/chapters/05_x.ipynb"
         assert link.has_attr("download")
@@ -443,6 +445,7 @@ class TestCover:
             assert all(card.svg for card in cards)
             assert cards[0].select_one(".card-title").text.startswith("1. About ")
             assert cards[0].select_one(".card-question").text == "Does About x help?"
+            assert cards[0].select_one(".card-time").text == "22 minutes"
             assert (
                 pages["index"].select_one(".facts").text
                 == f"{number} and {['', '¼ hour', '¾ hour'][number]}"
@@ -483,6 +486,25 @@ class TestHead:
         assert tags["og:title"] == "T"
         assert tags["og:image"] == "https://someone.github.io/book/_static/share.png"
         assert pages["index"].title.text.strip() == "T"
+
+
+class TestGPU:
+    said = "Not run here: this cell needs CUDA. `make gpu` runs it and keeps its result.\n"
+
+    def shown(self, tmp_path, *printed):
+        cells = [cell(f"{n}", "gpu", printed=text) for n, text in enumerate(printed)]
+        page = [new_markdown_cell("# T"), *cells]
+        run, pages = build(tmp_path, "_ext.gpu", index=page)
+        assert run.returncode == 0, run.stderr
+        assert len(pages["index"].select(".cell_input")) == len(cells)
+        return [e.text.strip() for e in pages["index"].select(".cell_output")]
+
+    def test_a_section_that_was_not_run_says_so_once(self, tmp_path):
+        (note,) = self.shown(tmp_path, self.said, self.said)
+        assert note.startswith("Not run here: this section needs a GPU. make gpu runs it")
+
+    def test_what_was_recorded_is_shown(self, tmp_path):
+        assert self.shown(tmp_path, "1 ms\n", "2 ms\n") == ["1 ms", "2 ms"]
 
 
 def test_the_bibliography_stands_as_the_text_cites(tmp_path):

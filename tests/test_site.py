@@ -192,6 +192,16 @@ class TestStructure:
         (line,) = soup(site / page).select("article h1 ~ p.about-page")
         assert re.search(r"\d+ minutes to read", line.text)
 
+    def test_its_card_tells_the_same_time(self, site, page):
+        (line,) = soup(site / page).select("article .about-page")
+        (card,) = soup(site / "chapters/index.html").select(
+            f"a[href='{Path(page).name}'] .card-time"
+        )
+        assert card.text.split()[:2] == line.text.split()[:2]
+
+    def test_it_says_at_most_once_what_was_not_run(self, site, page):
+        assert soup(site / page).select_one("article").text.count("Not run here") <= 1
+
     def test_the_chapters_before_and_after(self, site, page):
         around = soup(site / page).select(".prev-next-footer a")
         assert [link["class"] for link in around] == [["left-prev"], ["right-next"]]
