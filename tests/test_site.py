@@ -459,6 +459,9 @@ class EveryPage:
     def test_it_has_the_theme_that_the_reader_prefers(self, visited):
         assert visited.page.locator("html").get_attribute("data-theme") == self.theme
 
+    def test_it_has_that_theme_before_its_scripts_run(self, visited):
+        assert visited.page.evaluate("window.first") == self.theme
+
     def test_it_weighs_at_most_1_6_mb(self, visited, site):
         weight = sum((site / path).stat().st_size for path in set(visited.requested))
         print(f"{visited.path}: {weight / 1e6:.2f} MB")
@@ -469,9 +472,6 @@ class EveryPage:
             "document.activeElement.blur()"
         )  # the search page may focus its field
         assert first_stop(visited.page) == "Skip to main content"
-    def test_it_has_that_theme_before_its_scripts_run(self, visited):
-        assert visited.page.evaluate("window.first") == self.theme
-
 
     def test_the_keyboard_reaches_everything_visibly(self, visited):
         expect_none(focus_problems(visited.page))
@@ -537,6 +537,17 @@ def width_problems(page: Page) -> list[str]:
     return problems
 
 
+def italic_problems(page: Page) -> list[str]:
+    """Text that a browser slants by itself: the sans and the mono have no italics."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll("body *")].filter((e) => {
+          const { fontStyle, fontFamily } = getComputedStyle(e);
+          const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+          return text && fontStyle === "italic" && !/^"Source Serif|^"STIX/.test(fontFamily);
+        }).map((e) => `slanted: ${e.textContent.slice(0, 40)} in ${e.parentElement.className}`)"""
+    )
+
+
 # Characters of a line, as the mean over the full lines of a page's paragraphs.
 MEASURE = """() => {
   const plain = [...document.querySelectorAll("article section > p:not(.facts, .about-page)")]
@@ -570,6 +581,9 @@ class TestColumn:
         )
         assert {weight for weight, _ in styles} == {"400"}
         assert text in {colour for _, colour in styles}
+
+    def test_only_faces_that_have_italics_are_set_in_them(self, visited):
+        expect_none(italic_problems(visited.page))
 
     def test_no_picture_is_filtered(self, visited):
         visited.page.evaluate("document.documentElement.dataset.theme = 'dark'")
@@ -1121,6 +1135,7 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
     ),
     ADD.format("<div style='width: 400px'>wide</div>"): (phone_problems, "from"),
     ADD.format("<div style='width: 1500px'>wide</div>"): (width_problems, "at 1440"),
+    ADD.format("<p style='font: italic 1em sans-serif'>x</p>"): (italic_problems, "slanted: x"),
     STYLE.format("article p { transition: color 1s !important; }"): (
         motion_problems,
         "transition",
