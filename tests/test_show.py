@@ -190,7 +190,7 @@ class TestComparing:
         picture, said = page.locator("svg"), page.locator(".said")
         if shares[0]:
             box = picture.bounding_box()
-            page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.4)
+            page.mouse.click(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.4)
         unset = not shares[0]
         assert page.locator(".hint").is_visible() == page.locator("button").is_disabled() == unset
         assert page.locator(".waiting").is_visible() == unset
@@ -198,11 +198,42 @@ class TestComparing:
         assert (page.locator("output").inner_text() == "") == unset
         assert page.locator(".mine").evaluate("(line) => line.checkVisibility()") != unset
         assert page.locator("input").get_attribute("aria-valuetext") == (
-            "not set" if unset else "13"
+            "not set" if unset else "12"
         )
         page.locator("button").evaluate("(button) => button.click()")  # disabled: it does nothing
         assert (said.inner_text() == "") == unset
         assert page.locator(".you, .is").locator("visible=true").count() == (0 if unset else 2)
+        page.close()
+
+    @pytest.mark.parametrize("width", [360, 900])
+    @pytest.mark.parametrize("log", [False, True])
+    def test_the_slider_of_a_place_lies_along_its_axis(self, browser, width, log):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.set_content(guess_point(10, **{**POINT, "low": 0.5}, log=log)._repr_html_())
+        slider, mine = page.locator("input"), page.locator(".mine")
+        for share in (0.0, 0.3, 1.0):
+            slider.fill(str(share))
+            track, mark = slider.bounding_box(), mine.bounding_box()
+            thumb = track["x"] + 8 + share * (track["width"] - 16)  # 16 px wide
+            assert thumb == pytest.approx(mark["x"] + mark["width"] / 2, abs=2)
+        page.close()
+
+    @pytest.mark.parametrize(("share", "outcome"), [(0.5, "right"), (0.9, "wrong")])
+    def test_an_answer_shows_how_it_did_and_asks_no_more(self, browser, share, outcome):
+        page = browser.new_page()
+        curve = guess_curve([0, 1], [0.5, 0.5], knots=2, **{**CURVE, "ylim": (0, 1)})
+        page.set_content(curve._repr_html_())
+        assert not page.locator(".between").is_visible()
+        for slider in page.locator("input").all():
+            slider.evaluate(
+                "(e, to) => { e.value = to; e.dispatchEvent(new Event('input')); }", share
+            )
+        page.locator("button").click()
+        assert page.locator(f".guess.compared.{outcome}").count() == 1
+        assert not page.locator(".controls").is_visible()
+        height = page.locator(".between").bounding_box()["height"]
+        picture = page.locator("svg").bounding_box()["width"] / 640  # pixels of a unit
+        assert height == pytest.approx(picture * 200 * abs(share - 0.5), abs=1)
         page.close()
 
     @pytest.mark.parametrize("guessed", [0.0, 0.3, 0.5, 0.52, 1.0])

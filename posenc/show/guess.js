@@ -5,6 +5,7 @@
   const svg = root.querySelector("svg"), truth = root.querySelector(".truth");
   const mine = root.querySelector(".mine"), said = root.querySelector(".said");
   const sliders = [...root.querySelectorAll("input")], compare = root.querySelector("button");
+  const controls = root.querySelector(".controls"), between = root.querySelector(".between");
   const [hint, waiting] = [".hint", ".waiting"].map((part) => root.querySelector(part));
   const words = [root.querySelector(".you"), root.querySelector(".is")];
   const values = () => sliders.map((slider) => +slider.value);
@@ -131,12 +132,13 @@
       ? [left + width, top + height * (1 - shares.at(-1))] : spots(shares)[0]);
     const axis = +(data.kind === "curve"), first = +(ends[0][axis] > ends[1][axis]);
     const apart = Math.max(0, 30 - Math.abs(ends[0][1] - ends[1][1])) / 2; // or one covers the other
-    const edge = left + width - 34; // the last place where a word begins
+    const within = (x, low, high) => Math.min(high, Math.max(low, x));
+    const [low, high] = [left + 30, left + width - 34]; // room for a word before, and after
     words.forEach((word, n) => {
       const [x, y] = ends[n], before = n === first, right = x >= centre[0];
       const place = {
         curve: [x + 8, y + 6 + (before ? -apart : apart), "start"],
-        point: [before ? Math.min(x - 2, edge - 4) : Math.min(x + 2, edge), top - 5,
+        point: [before ? within(x - 2, low, high - 4) : within(x + 2, low + 4, high), top - 5,
           before ? "end" : "start"],
         angle: [x + (right ? 8 : -8), y + (y - centre[1]) * 0.1 + 5, right ? "start" : "end"],
       }[data.kind];
@@ -145,21 +147,33 @@
     });
   }
 
+  // What lies between the curve that was drawn and the true one.
+  function shade(v) {
+    const back = data.truth.map((share, n) =>
+      [left + width * data.places[n], top + height * (1 - share)]).reverse();
+    between.setAttribute("d", `M${[...spots(v), ...back].join("L")}Z`);
+    between.removeAttribute("hidden");
+  }
+
   function reveal() {
     const v = values(), far = off(v), miss = missed(v);
     const right = far <= data.within && !miss;
-    said.textContent = `${verdict(v, far, right, miss)} ${data.says}`.trim();
+    const first = Object.assign(document.createElement("b"),
+      { textContent: verdict(v, far, right, miss) });
+    said.replaceChildren(first, ` ${data.says}`);
+    root.classList.add("compared", right ? "right" : "wrong");
+    if (data.kind === "curve") shade(v);
     truth.removeAttribute("hidden");
     name(v);
     sliders.forEach((slider) => { slider.disabled = true; });
-    compare.hidden = true;
+    controls.hidden = true;
     return right;
   }
 
   truth.setAttribute("hidden", "");
   said.textContent = "";
   hint.removeAttribute("hidden");
-  root.querySelector(".controls").hidden = false;
+  controls.hidden = false;
   for (const slider of sliders) {
     slider.classList.add("unset");
     slider.setAttribute("aria-valuetext", "not set");
@@ -193,7 +207,7 @@
     show();
   }
   svg.addEventListener("pointerdown", (event) => {
-    if (compare.hidden) return;
+    if (controls.hidden) return;
     event.preventDefault(); // or the browser selects text
     svg.setPointerCapture(event.pointerId);
     last = null;

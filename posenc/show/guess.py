@@ -20,7 +20,7 @@ WIDTH = 640
 _UNDER = 66  # below the axes: numbers and a label
 Box = tuple[int, int, int, int]
 _BOX = (84, 34, 496, 200)  # left, top, width, height of the axes; on the right room for a word
-_SCALE = (84, 24, 536, 56)  # the same of a scale without an upright axis
+_SCALE = (24, 24, 592, 56)  # the same of a scale without an upright axis
 _DIAL = (210, 14, 220, 220)
 _STEP = 0.005  # of a slider, as a share of its axis or of a turn
 _SCRIPT = Path(__file__).with_name("guess.js")
@@ -40,10 +40,21 @@ _STYLE = """
 .guess text.is { fill: var(--book-teal, #0f766e); font-weight: 600 }
 .guess [hidden] { display: none }
 .guess text.hint { opacity: 0.75 }
-.guess button:disabled { border-style: dashed; opacity: 0.6; cursor: not-allowed }
+.guess .between { fill: var(--book-amber, #b45309); opacity: 0.15; stroke: none }
+.guess .said:empty { margin: 0 }
+.guess.compared .said { margin-top: 0.8rem; padding-left: 1rem; border-left: 4px solid }
+.guess.right .said { border-color: var(--book-teal, #0f766e) }
+.guess.wrong .said { border-color: var(--book-amber, #b45309) }
+.guess button:disabled { border-style: dashed; cursor: not-allowed }
 .guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr 4em }
 .guess label { display: contents }
 .guess input { width: 100%; min-width: 0; accent-color: var(--book-amber, #b45309) }
+.guess.point .controls { display: grid; grid-template-columns: max-content 1fr; align-items: center }
+.guess.point .controls[hidden] { display: none }
+.guess.point .sliders { display: contents }
+.guess.point label span { position: absolute; clip-path: inset(50%) }
+.guess.point input { grid-column: 1 / -1; width: calc(92.5% + 16px); margin: 0 calc(3.75% - 8px) 0.6em }
+.guess.point output { grid-area: 2 / 2; padding-left: 1em }
 .guess .unset::-webkit-slider-thumb { opacity: 0 }
 .guess .unset::-moz-range-thumb { opacity: 0 }
 @container (max-width: 30rem) {
@@ -67,7 +78,7 @@ class Guess:
         packed = json.dumps(self.data).replace("</", "<\\/")
         says = html.escape(self.data["says"])
         return (
-            f'<div class="guess"><style>{_STYLE}</style>{self.picture}'
+            f'<div class="guess {self.data["kind"]}"><style>{_STYLE}</style>{self.picture}'
             f'<div class="controls" hidden>{self.sliders}'
             '<button type="button">Compare</button></div>'
             f'<p class="said" role="status">{says}</p>'
@@ -280,6 +291,7 @@ def _svg(name: str, axes: str, truth: str, hint: str, box: Box = _BOX) -> str:
     )
     return (
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{html.escape(name)}">{axes}'
+        '<path class="between" hidden=""/>'
         f'<path class="truth" d="{truth}"/><path class="waiting" hidden=""/>'
         f'<path class="mine" hidden=""/>{words}'
         f'<text class="hint" x="{x}" y="{y}" text-anchor="middle" hidden="">{hint}</text></svg>'
