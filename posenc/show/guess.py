@@ -49,11 +49,15 @@ _STYLE = """
 .guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr 4em }
 .guess label { display: contents }
 .guess input { width: 100%; min-width: 0; accent-color: var(--book-amber, #b45309) }
-.guess.point .controls { display: grid; grid-template-columns: max-content 1fr; align-items: center }
+.guess.point .controls {
+  display: grid; grid-template-columns: max-content 1fr; align-items: center
+}
 .guess.point .controls[hidden] { display: none }
 .guess.point .sliders { display: contents }
 .guess.point label span { position: absolute; clip-path: inset(50%) }
-.guess.point input { grid-column: 1 / -1; width: calc(92.5% + 16px); margin: 0 calc(3.75% - 8px) 0.6em }
+.guess.point input {
+  grid-column: 1 / -1; width: calc(92.5% + 16px); margin: 0 calc(3.75% - 8px) 0.6em
+}
 .guess.point output { grid-area: 2 / 2; padding-left: 1em }
 .guess .unset::-webkit-slider-thumb { opacity: 0 }
 .guess .unset::-moz-range-thumb { opacity: 0 }
