@@ -137,8 +137,9 @@ def frame(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Fill in the numbers and deal out the cards."""
+    """Fill in the numbers and deal out the cards; the section with the line is the book's front."""
     for line in doctree.findall(facts):
+        line.parent["classes"].append("front")
         names = numbered(app)
         total = hours(sum(minutes(app, name) for name in names))
         text = line.astext().format(chapters=len(names), hours=total, exercises=questions())
