@@ -672,7 +672,7 @@ def test_a_reader_of_the_last_tokens_scores_between_chance_and_one():
         assert set(TASKS[name].within(64, 2)) == {1 / 16}  # no mark is seen
     recall = TASKS["recall"]
     assert set(recall.within(32, 32)) == {1}
-    assert set(recall.within(128, 32)) == {0.25}  # keys recede with the length
+    assert set(recall.within(128, 32)) == {0.125}  # keys recede with the length
     with pytest.raises(ValueError, match="task must say what it needs, got Who"):
         TASKS["who"].within(8, 4)
 

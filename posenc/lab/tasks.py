@@ -397,6 +397,11 @@ class Recall(Symbols):
         """One of the line's four values, if they are found at all."""
         return 1 / self.count
 
+    @property
+    def blind(self) -> float:
+        """Chance knows the line's four values; who has not seen them guesses among all eight."""
+        return 2 / self.symbols
+
     def lines(self, generator, batch, length):
         """Half of the symbols are keys, half are values; no value is there twice."""
         half, count = self.symbols // 2, self.count
