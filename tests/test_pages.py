@@ -446,6 +446,8 @@ class TestCover:
             assert cards[0].select_one(".card-title").text.startswith("1. About ")
             assert cards[0].select_one(".card-question").text == "Does About x help?"
             assert cards[0].select_one(".card-time").text == "22 minutes"
+            assert pages["index"].select_one("section.front > h1")
+            assert not pages["one"].select_one(".front")
             assert (
                 pages["index"].select_one(".facts").text
                 == f"{number} and {['', '¼ hour', '¾ hour'][number]}"
