@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import re
 
 import matplotlib as mpl
@@ -15,9 +16,9 @@ mpl.use("agg")
 
 import matplotlib.pyplot as plt
 
-from posenc.show import plot_attention, plot_curves, plot_matrix
+from posenc.show import name_lines, plot_attention, plot_curves, plot_matrix
 from posenc.show.colours import CYCLE, PALETTE, looks, method_colour
-from posenc.show.drawing import PHONE, draw_both, in_the_dark, to_html, to_svg
+from posenc.show.drawing import COLUMN, PHONE, draw_both, in_the_dark, to_html, to_svg
 
 SIGNED = torch.linspace(-1, 1, 20).view(4, 5)
 
@@ -92,7 +93,7 @@ class TestColours:
         assert not any(dashed for _, dashed in looks(known))
         told = ["none", "RoPE, judged at 32", "wanted", "rotary", "a goal"]
         assert looks(told) == [
-            ("slate", False), ("amber", False), ("blue", False), ("amber", True), ("teal", False),
+            ("slate", False), ("amber", False), ("ink", False), ("amber", True), ("teal", False),
         ]  # fmt: skip
         lines = plot_curves(
             torch.arange(2), {name: torch.ones(2) for name in told}, xlabel="", ylabel=""
@@ -112,7 +113,7 @@ class TestColours:
 
     def test_a_line_has_one_colour_for_each_page(self):
         svg = to_svg(curves())
-        assert re.search(r"stroke: light-dark\(#2a6aa8, #6cb2f0\)", svg)
+        assert re.search(r"stroke: light-dark\(#1d2733, #e6e9ed\)", svg)
         assert "stroke: currentColor" in svg  # axes
         assert not re.search(r'"[^"]*(?:fill|stroke): #', svg)
 
@@ -142,9 +143,9 @@ class TestPictures:
 
 class TestBoth:
     def test_letters_of_the_small_one_are_as_large_where_it_is_shown(self):
-        wide, phone = (BeautifulSoup(svg, "html.parser").svg for svg in draw_both(curves(), 6.9))
+        wide, phone = (BeautifulSoup(svg, "html.parser").svg for svg in draw_both(curves()))
         width = [float(svg["viewbox"].split()[2]) for svg in (wide, phone)]
-        assert width == pytest.approx([72 * 6.9, 72 * PHONE], rel=0.02)
+        assert width == pytest.approx([72 * COLUMN, 72 * PHONE], rel=0.02)
         sizes = re.findall(r"font-size: (\d+)px", str(phone))
         assert sizes
         assert all(float(size) * 330 / width[1] >= 11 for size in sizes)
@@ -152,7 +153,7 @@ class TestBoth:
     def test_the_figure_is_as_before(self):
         figure = curves()
         before = figure.get_size_inches().tolist()
-        draw_both(figure, 5)
+        draw_both(figure)
         assert figure.get_size_inches().tolist() == before
 
     def test_plots_in_a_row_stand_two_by_two_on_a_phone_and_then_as_before(self):
@@ -190,12 +191,28 @@ class TestBoth:
         assert without_names(figure) == before
 
     def test_names_of_lines_stand_above_them_on_a_phone(self):
-        figure = curves()
+        figure, ax = plt.subplots()
+        for name in "ab":
+            ax.plot([0, 16], label=name)
+        ax.legend()
         before = without_names(figure)
         phone = BeautifulSoup(draw_both(figure)[1], "html.parser").svg
         heights = {text.text: float(text["y"]) for text in phone.select("text[y]")}
         assert heights["a"] < heights["b"] < heights["16"]
         assert without_names(figure) == before
+
+    def test_a_line_is_named_at_its_end_in_its_colour_and_names_do_not_touch(self):
+        x = torch.arange(9.0)
+        curves = {"low": x, "close": x + 0.1, "leaves": 9 * x, "short name of two lines": x + 0.2}
+        ax = plot_curves(x, curves, xlabel="", ylabel="")
+        ax.set_ylim(-1, 10)
+        name_lines(ax)
+        ax.figure.draw_without_rendering()
+        assert [text.get_color() for text in ax.texts] == [line.get_color() for line in ax.lines]
+        boxes = [text.get_window_extent() for text in ax.texts]
+        assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+        assert ax.texts[2].xy[0] == 1  # the last place at which the line is seen
+        assert not ax.get_legend()
 
     def test_points_say_once_what_they_look_like(self):
         ax = plt.subplots()[1]

@@ -13,7 +13,7 @@ need("show", "matplotlib", "PIL", "ipywidgets")
 from posenc.show import live
 from posenc.show.cards import plot_report_cards
 from posenc.show.circles import plot_clock_hands, plot_turns
-from posenc.show.curves import plot_curves
+from posenc.show.curves import name_lines, plot_curves
 from posenc.show.drawing import show_in_book
 from posenc.show.evidence import plot_lengths
 from posenc.show.explore import explore
@@ -31,6 +31,7 @@ __all__ = [
     "guess_curve",
     "guess_point",
     "live",
+    "name_lines",
     "plot_attention",
     "plot_clock_hands",
     "plot_curves",

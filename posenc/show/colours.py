@@ -1,15 +1,16 @@
 """The book's colours, one place for all figures: each for a light page, and its twin for a dark.
 
 One colour a concept: amber for the first position and the query, teal for the second and the key,
-red for positive and blue for negative numbers, and for each method the same one in every chapter.
-The colours of lines differ in lightness as little as they can, so none looks more important; who
-does not tell them apart has names, marks or dashes.
+red for positive and blue for negative numbers, ink for what is none of these, and for each method
+the same one in every chapter. The colours of lines differ in lightness as little as they can, so
+none looks more important; who does not tell them apart has names, marks or dashes.
 """
 
 import matplotlib as mpl
 from matplotlib.colors import LinearSegmentedColormap
 
 PALETTE = {  # name -> on light paper, on dark paper
+    "ink": ("#1d2733", "#e6e9ed"),
     "blue": ("#2a6aa8", "#6cb2f0"),
     "amber": ("#b45309", "#fbb13c"),
     "teal": ("#0f766e", "#3fd0bd"),
@@ -19,7 +20,7 @@ PALETTE = {  # name -> on light paper, on dark paper
     "slate": ("#5a6b7c", "#9db2c6"),
     "red": ("#c0392b", "#f4806c"),
 }
-CYCLE = ("blue", "amber", "teal", "violet", "olive", "magenta", "slate")
+CYCLE = ("ink", "amber", "teal", "violet", "olive", "magenta", "slate")
 DARK = dict(PALETTE.values())
 
 _METHODS = {

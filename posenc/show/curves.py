@@ -1,12 +1,18 @@
-"""Curves over one axis, labelled in a legend."""
+"""Curves over one axis, each named at its end."""
 
+import textwrap
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from torch import Tensor
 
 from posenc.show.colours import light, looks
+from posenc.show.live.marks import apart
+
+_NAME = 14  # points that a line of letters takes
 
 
 def plot_curves(
@@ -39,5 +45,43 @@ def plot_curves(
         ax.plot(x.detach().cpu().numpy(), values.detach().float().cpu().numpy(), **look)
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
     if len(curves) > 1:
-        ax.legend()
+        name_lines(ax)
     return ax
+
+
+def name_lines(ax: Axes) -> None:
+    """Write the label of each line at its last visible point, in its colour, instead of a legend.
+
+    Call it when all is drawn and the limits are set; called again, it names them anew. Names that
+    would touch stand apart.
+    """
+    for text in [text for text in ax.texts if text.get_gid() == "name"]:
+        text.remove()
+    ax.figure.draw_without_rendering()  # the layout says how high the axes are
+    high = ax.get_window_extent().height * 72 / ax.figure.dpi
+    named, ends = [], []
+    for line in ax.lines:
+        points = line.get_xydata()
+        shares = (ax.transData - ax.transAxes).transform(points)
+        seen = (np.abs(shares - 0.5) <= 0.5 + 1e-6).all(axis=1)
+        if seen.any() and not line.get_label().startswith("_"):
+            named.append(line)
+            ends.append((points[seen][-1, 0], shares[seen][-1, 1]))
+    texts = [textwrap.fill(line.get_label(), 14, break_on_hyphens=False) for line in named]
+    tallest = max(text.count("\n") + 1 for text in texts)
+    gap = _NAME * tallest / high
+    inner = apart([(share - gap / 2) / (1 - gap) for _, share in ends], gap / (1 - gap))
+    heights = [gap / 2 + (1 - gap) * share for share in inner]
+    for line, text, (x, _), height in zip(named, texts, ends, heights, strict=True):
+        red, green, blue = to_rgb(line.get_color())
+        look = {"color": "0.35" if red == green == blue else line.get_color(), "va": "center"}
+        ax.annotate(
+            text,
+            (x, height),
+            (7, 0),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            annotation_clip=False,
+            gid="name",
+            **look,
+        )

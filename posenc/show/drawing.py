@@ -31,10 +31,11 @@ from PIL import Image
 
 from posenc.show.colours import DARK
 
+COLUMN = 6.4  # inches; 10 point are 15 pixels then where a column is 690 wide
 PHONE = 4.1  # inches; 10 point are 11 pixels then where a column is 330 wide
-_LETTERS = 10  # points, at least, on a phone
+_LETTERS = 10  # points, at least
 _MANY = 10  # rows of a matrix that is drawn as wide as the phone is
-_SCALE = 1.75  # pixels a point at most, or letters would outgrow those of the text
+_SCALE = 1.5  # pixels a point at most, so that letters are of one size in all figures
 _LOOK = {"svg.fonttype": "none", "svg.hashsalt": "book", "savefig.transparent": True}
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
@@ -75,36 +76,42 @@ def in_the_dark(colours: np.ndarray) -> np.ndarray:
     return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
-def draw_both(figure: Figure, width: float | None = None) -> tuple[str, str]:
-    """Draw a figure for a screen and for a phone.
+def draw_both(figure: Figure) -> tuple[str, str]:
+    """Draw a figure for a screen, no wider than the column, and for a phone.
 
     Args:
         figure: of matplotlib.
-        width: inches on a screen; the figure's own by default.
 
     Returns:
         Two SVG elements, one line for each of their parts.
     """
     own, height = figure.get_size_inches()
-    wide = width or own
-    figure.set_size_inches(wide, height * min(wide / own, 1.15))
-    screen = to_svg(figure)
-    figure.set_size_inches(min(own, PHONE), height)
-    with _on_a_phone(figure):
-        phone = to_svg(figure)
+    with _large_letters(figure):
+        figure.set_size_inches(min(own, COLUMN), height)
+        screen = to_svg(figure)
+        figure.set_size_inches(min(own, PHONE), height)
+        with _on_a_phone(figure):
+            phone = to_svg(figure)
     figure.set_size_inches(own, height)
     return screen, phone
 
 
 @contextmanager
-def _on_a_phone(figure: Figure) -> Iterator[None]:
-    """What stands side by side stands below one another, letters and matrices fit, for a while."""
-    plots = [ax for ax in figure.axes if ax.get_subplotspec() is not None]
+def _large_letters(figure: Figure) -> Iterator[None]:
+    """All letters are large enough, for a while."""
     with ExitStack() as kept:
         for text in figure.findobj(Text):
             if text.get_fontsize() < _LETTERS:
                 kept.callback(text.set_fontsize, text.get_fontsize())
                 text.set_fontsize(_LETTERS)
+        yield
+
+
+@contextmanager
+def _on_a_phone(figure: Figure) -> Iterator[None]:
+    """What stands side by side stands below one another, and matrices fit, for a while."""
+    plots = [ax for ax in figure.axes if ax.get_subplotspec() is not None]
+    with ExitStack() as kept:
         if len(plots) == 1 and plots[0].get_legend():
             _lift_legend(plots[0], kept)
         for old in list(figure.legends):
@@ -143,8 +150,9 @@ def _stack(figure: Figure, plots: list[Axes], kept: ExitStack) -> None:
     grids = {id(spec.get_gridspec()): spec.get_gridspec() for spec in before}
     rows = max(grid.nrows for grid in grids.values())
     in_a_row = [(grid.nrows, grid.ncols) for grid in grids.values()] == [(1, len(plots))]
-    if in_a_row and len(plots) >= (2 if square else 3):
-        columns = 1 if square and (len(plots) == 2 or shapes[0][0] >= _MANY) else 2
+    clocks = plots[0].get_aspect() == 1
+    if in_a_row and len(plots) >= (3 if clocks else 2):
+        columns = 1 if len(plots) == 2 or (square and shapes[0][0] >= _MANY) else 2
         rows, (width, height) = math.ceil(len(plots) / columns), figure.get_size_inches()
         figure.set_size_inches(width, 0.9 * rows * (width / columns if square else height))
         grid = GridSpec(rows, columns, figure=figure)

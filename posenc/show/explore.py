@@ -16,7 +16,6 @@ from posenc.show.live.figure import LiveFigure, State
 from posenc.show.live.marks import choice, controls, h, nearest, slider, switch
 
 MAX_FRAMES = 120
-_WIDTH = 6.9  # inches on a screen, which is the book's column
 _STYLE = Path(__file__).with_name("drawing.css")
 
 
@@ -102,7 +101,7 @@ class Explorer:
         if not isinstance(figure, Figure):
             kind = type(figure).__name__
             raise TypeError(f"draw must return a matplotlib figure, got {kind}")
-        drawn = draw_both(figure, width=_WIDTH)
+        drawn = draw_both(figure)
         plt.close(figure)
         return drawn
 

@@ -101,7 +101,7 @@ def clock_pair(
     def below(pair: int, wavelength: float) -> list[Element]:
         bar = h("div", class_="bar", data_set=f"--v:cos.{pair}", aria_hidden="true")
         said = h("span", data_set=f"text:cos_said.{pair}")
-        return [dials.period(wavelength), bar, said]
+        return [dials.period(wavelength, unit=""), bar, said]
 
     clocks = [
         dials.dial(
@@ -125,7 +125,7 @@ def clock_pair(
         "clock_pair",
         "Two positions on the clocks, in the table and on the curve of the dot product",
         words_row(words, "p", "q"),
-        dials.clock_row(clocks, narrow=4),
+        dials.clock_row(clocks),
         dials.speeds(),
         h("div", _table(table, words), _curve(inv_freq, last), class_="side"),
         controls(

@@ -43,9 +43,11 @@ def dial(
     return h("div", face, *below, class_="clock")
 
 
-def clock_row(dials: Sequence[Element], *, narrow: int) -> Element:
-    """Dials side by side; on a phone `narrow` of them."""
-    return h("div", *dials, class_="clocks", style=f"--n:{len(dials)};--narrow:{narrow}")
+def clock_row(dials: Sequence[Element], *, narrow: int | None = None) -> Element:
+    """Dials side by side; on a phone `narrow` of them, all by default."""
+    return h(
+        "div", *dials, class_="clocks", style=f"--n:{len(dials)};--narrow:{narrow or len(dials)}"
+    )
 
 
 def period(wavelength: float, unit: str = "words") -> Element:

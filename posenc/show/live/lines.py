@@ -13,6 +13,7 @@ from posenc.lab.tables import Row
 from posenc.show.colours import looks, method_name
 from posenc.show.live.figure import LiveFigure, State
 from posenc.show.live.marks import (
+    apart,
     choice,
     controls,
     fixed,
@@ -147,7 +148,7 @@ def lines(
     drawn += [line([(ends[0], v), (ends[1], v)], class_="axis dashed") for v in level.values()]
     shares = [((row[known[name] - 1]).item() - low) / (high - low) for name, row in table.items()]
     shares += [(v - low) / (high - low) for v in level.values()]
-    heights = _apart(shares, LETTERS / HEIGHT)
+    heights = apart(shares, LETTERS / HEIGHT)
     named = []
     for i, ((name, row), (colour, again)) in enumerate(
         zip(table.items(), looks(names), strict=True)
@@ -283,37 +284,6 @@ def _fill(says: str, **parts: str) -> str:
 def _spoken(value: float, digits: int) -> str:
     """A value in words; the thousands of a whole one set apart."""
     return grouped(fixed(value, digits))
-
-
-def _apart(wanted: Sequence[float], gap: float) -> list[float]:
-    """Heights from 0 to 1, at least `gap` apart and else as near as can be to the wanted ones.
-
-    Example:
-        >>> _apart([0.5, 0.0, 0.5], 0.25)
-        [0.375, 0.0, 0.625]
-    """
-    order = sorted(range(len(wanted)), key=wanted.__getitem__)
-    blocks: list[list[int]] = []  # neighbours that push one another
-    starts: list[float] = []
-
-    def start(block: list[int]) -> float:
-        middle = statistics.mean(wanted[i] - gap * n for n, i in enumerate(block))
-        return max(0.0, min(middle, 1 - gap * (len(block) - 1)))
-
-    for i in order:
-        blocks.append([i])
-        starts.append(start([i]))
-        while len(blocks) > 1 and starts[-1] < starts[-2] + gap * len(blocks[-2]):
-            upper = blocks.pop()
-            starts.pop()
-            blocks[-1] = blocks[-1] + upper
-            starts[-1] = start(blocks[-1])
-    found = {
-        i: first + gap * n
-        for block, first in zip(blocks, starts, strict=True)
-        for n, i in enumerate(block)
-    }
-    return [found[i] for i in range(len(wanted))]
 
 
 def _flags(upright: Mapping[str, float], ends: tuple[float, float]) -> list[Element]:

@@ -2,6 +2,7 @@
 
 import math
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from xml.etree.ElementTree import Element
@@ -66,6 +67,37 @@ def number(value: float, digits: int = 5) -> str:
 def path(points: Sequence[tuple[float, float]]) -> str:
     """The d attribute of a line through points."""
     return "M" + "L".join(f"{number(x, 4)} {number(y, 4)}" for x, y in points)
+
+
+def apart(wanted: Sequence[float], gap: float) -> list[float]:
+    """Heights from 0 to 1, at least `gap` apart and else as near as can be to the wanted ones.
+
+    Example:
+        >>> apart([0.5, 0.0, 0.5], 0.25)
+        [0.375, 0.0, 0.625]
+    """
+    order = sorted(range(len(wanted)), key=wanted.__getitem__)
+    blocks: list[list[int]] = []  # neighbours that push one another
+    starts: list[float] = []
+
+    def start(block: list[int]) -> float:
+        middle = statistics.mean(wanted[i] - gap * n for n, i in enumerate(block))
+        return max(0.0, min(middle, 1 - gap * (len(block) - 1)))
+
+    for i in order:
+        blocks.append([i])
+        starts.append(start([i]))
+        while len(blocks) > 1 and starts[-1] < starts[-2] + gap * len(blocks[-2]):
+            upper = blocks.pop()
+            starts.pop()
+            blocks[-1] = blocks[-1] + upper
+            starts[-1] = start(blocks[-1])
+    found = {
+        i: first + gap * n
+        for block, first in zip(blocks, starts, strict=True)
+        for n, i in enumerate(block)
+    }
+    return [found[i] for i in range(len(wanted))]
 
 
 def near(value: float, words: Sequence[str]) -> list[float]:

@@ -113,6 +113,13 @@ def query_key_clocks(
     return LiveFigure(
         "query_key_clocks",
         "A query's and a key's hand on each clock, and the score they make",
+        h(
+            "div",
+            h("span", f"turns that training has seen: {trained} tokens", class_="ring"),
+            h("span", "a turn that it has not", class_="ring not"),
+            class_="legend",
+            aria_hidden="true",
+        ),
         *(_row(r, name, rows[r], width) for r, name in enumerate(names)),
         dials.speeds("tokens for one turn"),
         controls(
@@ -174,4 +181,4 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor) -> Element:
         class_="total",
         aria_hidden="true",
     )
-    return h("div", dials.clock_row(clocks, narrow=4), total)
+    return h("div", dials.clock_row(clocks), total)
