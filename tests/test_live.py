@@ -76,6 +76,7 @@ FIGURES = {
         start="b",
         digits=3,
         says="{line} loses {y} at {x}, no more.",
+        measured=True,
     ),
     "query_key_clocks": live.query_key_clocks,
     "query_key_clocks-other": lambda: live.query_key_clocks(

@@ -2,8 +2,11 @@
 import { clamp, fixed, grouped, live, nearest, place } from "./runtime.js";
 
 // The place that is meant by x, brought within a line, and what stands there.
-function placeNear(x, { x: axis, log, whole }, row) {
-  const spot = clamp(x, axis[0], axis[row.length - 1]), shown = log ? 2 ** spot : spot;
+function placeNear(x, { x: axis, log, whole, measured }, row) {
+  let spot = clamp(x, axis[0], axis[row.length - 1]);
+  if (measured)
+    spot = axis.reduce((a, b) => (Math.abs(b - spot) < Math.abs(a - spot) ? b : a));
+  const shown = log ? 2 ** spot : spot;
   if (!whole) return [spot, shown];
   return [log ? Math.log2(nearest(shown)) : nearest(shown), nearest(shown)];
 }

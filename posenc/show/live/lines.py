@@ -22,6 +22,7 @@ from posenc.show.live.marks import (
     knob,
     line,
     nearest,
+    path,
     place,
     plot,
     power_of_two,
@@ -45,6 +46,7 @@ def lines(
     start: str | None = None,
     digits: int = 2,
     says: str | None = None,
+    measured: bool = False,
 ) -> LiveFigure:
     """Lines of measured or computed values, each named at its right end; one is in front.
 
@@ -64,6 +66,8 @@ def lines(
         start: name of the line in front to begin with; the first by default.
         digits: behind the point of a value.
         says: the sentence below, of {line}, {x} and {y}: "At {x} characters {line} loses {y} nats."
+        measured: whether values are known at the places x alone: dots mark them, and the place
+            moves from one to the next.
 
     Returns:
         What a notebook displays.
@@ -108,6 +112,8 @@ def lines(
 
     def place_near(spot: float) -> tuple[float, float]:
         """The place on the axis that is meant, and what stands there."""
+        if measured:
+            spot = min(axis.tolist(), key=lambda known: abs(known - spot))
         shown = 2**spot if xscale == "log" else spot
         if not whole:
             return spot, shown
@@ -165,6 +171,9 @@ def lines(
         if len(points) == 1:
             points, kind = points * 2, "line one single"  # a dot
         drawn.append(line(points, class_=kind, **follow))
+        if measured:
+            dots = "".join(f"{path([point])}h0" for point in points)
+            drawn.append(h("path", d=dots, class_="line one dots", **follow))
         follow["style"] += f";--at:{heights[i]:.4f}"
         parts = h("i"), h("span", _shown(name)), h("b", data_set=f"text:said_of.{i}")
         named.append(h("div", *parts, class_=dashes.strip(), data_go=f"line.{i}", **follow))
@@ -189,8 +198,10 @@ def lines(
     picture.set("class", "plot named flagged" if upright else "plot named")
     picture.append(h("div", "at ", h("b", data_set="text:x_said"), class_="where"))
     picture.append(h("div", *named, class_="names", aria_hidden="true"))
-    step = (ends[1] - ends[0]) / 40
-    if whole and xscale == "linear":
+    middle, step = (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 40
+    if measured:
+        middle, step = place_near(middle)[0], axis.diff().min().item()
+    if whole and xscale == "linear" and not measured:
         step = max(1, round(step))
     return LiveFigure(
         "lines",
@@ -208,10 +219,11 @@ def lines(
             "size": [ends[1] - ends[0], high - low],
             "log": xscale == "log",
             "whole": whole,
+            "measured": measured,
             "digits": digits,
             "says": says,
         },
-        state={"at": (ends[0] + ends[1]) / 2, "line": start},
+        state={"at": middle, "line": start},
         values=values,
         describe=describe,
     )
@@ -260,6 +272,7 @@ def lengths(
         bands={row.method: (along(row, min), along(row, max)) for row in rows},
         start=start,
         says=says,
+        measured=True,
     )
 
 
