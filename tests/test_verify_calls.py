@@ -235,7 +235,7 @@ def test_a_gain_on_one_side_alone_is_told():
     once = by_positions(lambda p: (p, 1 / 8), right)
     assert "divided by sqrt(64)" in identify(once).warnings[0]
     verdict = compare(once, LLAMA)
-    assert verdict.mistake == "divided by sqrt(head_dim)"
+    assert verdict.mistake == "queries: divided by sqrt(head_dim)"
     assert "keys agree, queries do not: all of this is said of the queries" in verdict.notes
 
 

@@ -234,7 +234,7 @@ def test_keys_are_held_against_the_references_keys():
 
     found = compare(port, ROPES["half"])
     assert not found.agrees
-    assert found.mistake == "base 500000"
+    assert found.mistake == "keys: base 500000"
     assert found.notes == ("queries agree, keys do not: all of this is said of the keys",)
     assert compare(port, port).agrees
     assert compare(lambda q, k, positions: (q, k), port).notes == ()

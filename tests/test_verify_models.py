@@ -301,7 +301,7 @@ def test_deepseek_v2_turns_neighbours_where_v3_reorders_them():
     found = compare(theirs, models(config))
     assert found.agrees, found
     reordered = configured("deepseek_v3", qk_rope_head_dim=32)
-    assert not compare(theirs, models(reordered)).agrees
+    assert str(compare(theirs, models(reordered))).startswith("agree in scores q.k")
 
 
 @pytest.mark.parametrize("rotary_dim", [16, 64])

@@ -801,7 +801,7 @@ def test_keys_may_be_of_another_width_than_queries():
     def backwards(q, k_pe, position_ids):
         return latent(q, k_pe, position_ids)[0], plain(k_pe, -position_ids[0])
 
-    assert compare(backwards, DEEPSEEK).mistake == "turned backwards"
+    assert compare(backwards, DEEPSEEK).mistake == "keys: turned backwards"
     assert "keys are rotated otherwise than queries" in identify(backwards).warnings
 
 

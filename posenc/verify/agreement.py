@@ -1,4 +1,9 @@
-"""What `compare` says: whether two things agree, where not, why, and what it did not look at."""
+"""What `compare` says: whether two things agree, where not, why, and what it did not look at.
+
+One rule stands here for everything that is compared: nothing agrees that has not been looked at.
+Whoever makes an `Agreement` lists what was compared; without such a list, or with something that
+yours gives and that could not be compared, it does not agree, even though no difference was seen.
+"""
 
 from dataclasses import dataclass
 
@@ -10,7 +15,7 @@ class Agreement:
     """What `compare` found; printing it shows everything.
 
     Args:
-        agrees: whether no difference exceeds its tolerance.
+        agrees: whether no difference exceeds its tolerance, and all that yours gives was compared.
         positions: where both were tried.
         differences: the largest at each, relative to the largest entry of the vectors.
         tolerances: what rounding explains at each.
@@ -21,6 +26,8 @@ class Agreement:
         notes: what was noticed besides.
         limit: of what "agree" is said, "" if of everything that was tried.
         not_compared: what else there is, and was not tried.
+        compared: what was held against the reference, in words.
+        undecided: what yours gives and could not be compared: with any of it, nothing agrees.
     """
 
     agrees: bool
@@ -34,9 +41,19 @@ class Agreement:
     notes: tuple[str, ...] = ()
     limit: str = ""
     not_compared: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        if self.agrees and not self.compared:
+            object.__setattr__(self, "undecided", (*self.undecided, "anything: there is nothing"))
+        if self.agrees and self.undecided:
+            object.__setattr__(self, "agrees", False)
 
     def __str__(self) -> str:
         lines = [f"agree{self.limit}" if self.agrees else "differ"]
+        if self._unseen:
+            lines = ["undecided: no difference was seen, but not everything could be compared"]
         rows = list(zip(self.positions, self.differences, self.tolerances, strict=True))
         shown = [row for row in rows if row[0] in (*SHOWN, self.begins)]
         if shown:
@@ -51,10 +68,17 @@ class Agreement:
             lines.append("  scores q.k agree: one offset for all, or channels in another order")
         if self.mistake:
             lines.append(f"  looks like: {self.mistake}\n    {self.hint}")
-        elif not self.agrees and not self.scores_agree:
+        elif not self.agrees and not self.scores_agree and not self._unseen:
             lines.append("  looks like no mistake that is known here; identify() shows both apart")
         lines += [f"  {note}" for note in self.notes]
+        lines += [f"  could not be compared: {text}" for text in self.undecided]
+        lines += [f"  compared: {'; '.join(self.compared)}"] * bool(self.agrees or self._unseen)
         return "\n".join(lines + [f"  not compared: {text}" for text in self.not_compared])
+
+    @property
+    def _unseen(self) -> bool:
+        """Whether it fails for want of a look alone."""
+        return bool(self.undecided) and self.begins is None and not self.mistake
 
     __repr__ = __str__
 

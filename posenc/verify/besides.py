@@ -1,6 +1,7 @@
 """What a rotation does beside turning rows one by one: keys, rows of positions, chunks, padding."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -23,6 +24,10 @@ XPOS = [
     "why keys are turned otherwise than queries: scores still depend on the offset alone, as with "
     "xPos"
 ]
+OTHER_PLACES = (
+    "keys are turned by other positions than queries: scores depend on the offset alone, but not "
+    "as they do with the offset's own"
+)
 APART = "rows after padding, or after another text, do not turn as rows that follow each other"
 
 
@@ -88,6 +93,8 @@ def chunks_differ(turn: Turn) -> bool:
 
 def keys_slips(turn: Turn) -> list[str]:
     """Whether keys come out as queries do."""
+    if turn.mixed.startswith("values"):
+        return [turn.mixed, *keys_slips(replace(turn, mixed=""))]
     if turn.mixed:
         return [turn.mixed]
     if turn.keys.head_dim != turn.head_dim:
@@ -118,7 +125,8 @@ def keys_slips(turn: Turn) -> list[str]:
     diagonals = [scores.diagonal(i) for i in range(-6, 7)]
     uneven = max((d - d.mean()).abs().max().item() for d in diagonals)
     if uneven <= 1e-3 * scores.abs().max().item():
-        return XPOS
+        kept = torch.allclose(queries.norm(dim=-1), keys.norm(dim=-1), rtol=1e-3)
+        return [OTHER_PLACES] if kept else XPOS
     return ["keys are rotated otherwise than queries: scores do not depend on the offset alone"]
 
 

@@ -108,7 +108,7 @@ def _called(thing: Callable, apply: Callable | None, dim: int | None, dtype: tor
                 continue
             by_rows = _by_rows(turn, dtype)
             if turn.state or (by_rows and _turns(turn, dtype)):
-                return turn
+                return turn if isinstance(known, int) else _with_guess(turn, way, dtype)
             if by_rows:  # heads of another width may be turned; not so if called in another way
                 still = still or turn
                 break
@@ -122,6 +122,21 @@ def _called(thing: Callable, apply: Callable | None, dim: int | None, dtype: tor
         "no way of calling it works; wrap it as `lambda x, positions: ...` with x [b, h, n, d] "
         f"and positions [n].{_advice(thing, tried, known)} Tried:\n  " + "\n  ".join(_sorted(tried))
     )
+
+
+def _with_guess(turn: Turn, way: Way, dtype: torch.dtype) -> Turn:
+    """The same; with a remark if heads of twice its width turn no more channels."""
+    wide = (
+        None if way.narrow or turn.tables else _try(way, 2 * turn.head_dim, dtype, [], fixed=True)
+    )
+    if wide is None:
+        return turn
+    x = torch.randn(1, 5, wide.head_dim, generator=torch.Generator().manual_seed(0)).to(dtype)
+    try:
+        rest = (wide(x, torch.arange(5)) == x)[..., turn.head_dim :]
+    except Exception:  # whatever somebody else's code does
+        return turn
+    return replace(turn, guess=bool(rest.all()))
 
 
 HEADS = "equal heads come out different"
@@ -205,6 +220,7 @@ def _try(way: Way, width: int, dtype: torch.dtype, tried: list[str], *, fixed: b
                 channels = way.narrow[2] if way.narrow else width
                 keys = _turn(replace(way, of_keys=True), channels, words)
                 keys(x[..., :channels], spots)
+                keys = _beside(keys, replace(way, of_keys=True), x[..., :channels], spots, three)
                 mixed = "" if state else _mixed(way, x, spots)
     except Exception as error:  # whatever somebody else's code does with a wrong call
         tried.append(f"{words}: {said(error)}")
@@ -212,11 +228,17 @@ def _try(way: Way, width: int, dtype: torch.dtype, tried: list[str], *, fixed: b
     found = replace(
         _turn(way, width, words),
         keys=keys,
-        first_row=_first_row(way, x, spots),
         mixed=mixed,
         left=way.left,
         state=state,
+        values=way.values is not None,
     )
+    return _beside(found, way, x, spots, three)
+
+
+def _beside(turn: Turn, way: Way, x: Tensor, spots: Tensor, three: bool) -> Turn:
+    """The same, of queries or of keys, with what it does besides turning rows one by one."""
+    found = replace(turn, first_row=_first_row(way, x, spots))
     if way.sides:
         found = replace(found, apart=lambda x, first: _apart(way, x, first))
     return replace(found, axes=lambda x, p: _by_axes(way, x, p)) if three else found
@@ -361,13 +383,18 @@ def _tabled(way: Way, width: int | None, words: str, sample) -> Turn:
     dim = width if way.apply and width else dim  # a head may be wider than what turns
     words = f"{words}, giving cos and sin"
 
-    def by_axes(x: Tensor, positions: Tensor) -> Tensor:
+    def by_axes(x: Tensor, positions: Tensor, *, of_keys: bool = False) -> Tensor:
         given = way.form(x[:1, None], positions[:, None])
-        return applied(x, *tables_of(given, positions.shape[1]), way.apply, form)
+        cos, sin = tables_of(given, positions.shape[1])
+        return applied(x, cos, sin, way.apply, form, of_keys=of_keys)
 
     keys = _keys_of(call, dim, words) if takes_keys(way.apply) else None
     found = Turn(call, dim, words, True, "" if way.apply else form, keys)
-    return replace(found, axes=by_axes) if _takes_axes(found, by_axes) else found
+    if not _takes_axes(found, by_axes):
+        return found
+    if keys is not None:
+        keys = replace(keys, axes=lambda x, p: by_axes(x, p, of_keys=True))
+    return replace(found, axes=by_axes, keys=keys)
 
 
 def _takes_axes(turn: Turn, by_axes: Callable[[Tensor, Tensor], Tensor]) -> bool:

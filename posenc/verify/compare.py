@@ -188,7 +188,7 @@ def _bias(yours: object, slopes: Tensor, tolerance: float) -> Agreement:
         "keys after the query",
         "whether queries stand where they are taken to: the last one at the last key",
     )
-    return replace(verdict, not_compared=left_out)
+    return replace(verdict, not_compared=(*left_out, *verdict.not_compared))
 
 
 def _rotation(yours: object, reference: Reference, options: dict) -> Agreement:
@@ -213,15 +213,54 @@ def _rotation(yours: object, reference: Reference, options: dict) -> Agreement:
             f"yours must take heads of {theirs.head_dim} channels, as the reference does, "
             f"got {mine.head_dim}"
         )
-    verdict = compare_rotations(
-        mine, theirs, rope=rope, at=reference.at, dtype=dtype, tolerance=tolerance
-    )
+    options = {"dtype": dtype, "tolerance": tolerance, "softmax": reference.softmax}
+    verdict = compare_rotations(mine, theirs, rope=rope, at=reference.at, **options)
+    if rope is not None and not verdict.agrees and not verdict.mistake:
+        verdict = _in_another_order(verdict, mine, rope, reference, options)
     if place and verdict.agrees:
         verdict = replace(verdict, not_compared=(place, *verdict.not_compared))
     if reference.at is None:
         return verdict
     each = "frequencies change with the length: each call is held against those for its own"
     return replace(verdict, notes=(*verdict.notes, each))
+
+
+ORDERS = {"interleaved": "half", "interleaved in, half out": "interleaved"}
+"""In which other order the same pairs may come out."""
+
+
+def _in_another_order(
+    verdict: Agreement, mine: Turn, rope: Rope, reference: Reference, options: dict
+) -> Agreement:
+    """The verdict on the same pairs, written to other channels, if that tells more."""
+    if rope.pairing not in ORDERS:
+        return verdict
+    out = ORDERS[rope.pairing]
+    pairing = "interleaved in, half out" if out == "half" else "interleaved"
+    at = reference.at and (lambda length: reference.at(length).but(pairing=pairing))
+    rope = rope.but(pairing=pairing)
+    again = compare_rotations(mine, _turn_of(rope, at), rope=rope, at=at, **options)
+    if not again.agrees and not again.mistake:
+        return verdict
+    usual = ORDERS[pairing]
+    order = (
+        f"channels come out in another order: {out}, not {usual}; scores q.k are the same, if keys "
+        "do as queries"
+    )
+    if not again.agrees:
+        return replace(again, notes=(order, *again.notes))
+    if not reference.free:  # it names the order
+        return replace(verdict, notes=(order, *verdict.notes))
+    return replace(
+        again,
+        scores_agree=True,
+        limit=f" in scores q.k{again.limit}",
+        notes=(order, *again.notes),
+        not_compared=(
+            "the order of channels: it matters if one of both is cached",
+            *again.not_compared,
+        ),
+    )
 
 
 def _taking(yours: object, dim: int, given: dict, *, wider: bool = False) -> Turn:

@@ -22,7 +22,9 @@ def compare_buckets(yours: Tensor | Callable, reference: Tensor | Callable) -> A
     _same_shape(one, two)
     wrong = one != two
     if not wrong.any():
-        return Agreement(True, notes=(f"all {one.numel()} buckets are the same",))
+        notes = (f"all {one.numel()} buckets are the same",)
+        seen = (f"{one.numel()} buckets",) if one.numel() else ()
+        return Agreement(True, notes=notes, compared=seen)
     notes = [f"{int(wrong.sum())} of {one.numel()} buckets differ"]
     if one.ndim == 1:
         first = RELATIVE[wrong].abs().min().item()
@@ -53,27 +55,42 @@ def compare_biases(
     left, right = yours.detach().double(), reference.detach().double()
     q, k = left.shape[-2:]
     past = torch.arange(k) <= torch.arange(k - q, k)[:, None]
-    shown = (left > HIDDEN) & (right > HIDDEN) & (past if causal else torch.ones_like(past))
-    size = right[shown].abs().max().clamp(min=1e-30)
+    asked = past if causal else torch.ones_like(past)
+    hidden = [(t <= HIDDEN) & asked for t in (left, right)]  # what is no number is not hidden
+    shown = asked & ~hidden[0] & ~hidden[1]
+    size = right[shown].abs().amax(dim=0).clamp(min=1e-30) if shown.any() else torch.ones(())
     gap = torch.where(shown, left - right, 0.0)
     of_row = gap.sum(-1, keepdim=True) / shown.sum(-1, keepdim=True).clamp(min=1)
     uneven = torch.where(shown, gap - of_row, 0.0).abs()
     notes = [_largest(gap, size)]
+    looked = _looked_at(shown, hidden[0] != hidden[1])
     for blur, said in _blurs(yours):
         each = tolerance * (2.0**-20 * size + blur * torch.where(shown, left.abs(), 0.0))
         if (gap.abs() <= each).all():
-            return Agreement(True, notes=(*notes, *said))
+            return Agreement(True, notes=(*notes, *said), **looked)
         if (uneven <= each.amax(-1, keepdim=True)).all():
             constant = "rows differ by one number each, which softmax forgets"
             told = _largest(uneven, size) + " without that", constant, *said
             if blur and _near_keys_alike(left, right, shown):
                 return Agreement(False, mistake=COLLAPSED[0], hint=COLLAPSED[1], notes=told)
-            return Agreement(True, scores_agree=True, notes=told)
+            return Agreement(True, scores_agree=True, notes=told, **looked)
     if (torch.where(past, gap, 0.0).abs() <= 1e-6 * size).all():
         notes.append("they differ only for keys after the query: no matter if a mask hides those")
     found, wanted = (identify(t, kind="bias") for t in (yours, reference))
     told = _slopes_apart(found, wanted) or _changed(found, wanted)
     return Agreement(False, mistake=told[0], hint=told[1], notes=tuple(notes))
+
+
+def _looked_at(shown: Tensor, apart: Tensor) -> dict[str, tuple[str, ...]]:
+    """What shown entries let one see; a query must show two keys, as softmax forgets one number."""
+    blind = (shown.sum(dim=-1) < 2).all(dim=-1).nonzero().flatten().tolist()
+    found = {"compared": (f"{int(shown.sum())} entries",) if shown.any() else ()}
+    if blind:
+        heads = ", ".join(map(str, blind[:4])) + (", ..." if len(blind) > 4 else "")
+        found["undecided"] = (f"heads {heads}: no query shows two keys, and softmax forgets one",)
+    if apart.any():
+        found["not_compared"] = (f"{int(apart.sum())} entries, which one hides and one shows",)
+    return found
 
 
 COLLAPSED = (
@@ -102,7 +119,7 @@ def compare_tables(yours: Tensor, reference: Tensor, kind: str, tolerance: float
     relative = ((left - right).abs().max() / size).item()
     notes = (f"largest difference {relative:.2g} of the largest entry",)
     if relative <= tolerance * 2.0**-20:
-        return Agreement(True, notes=notes)
+        return Agreement(True, notes=notes, compared=(f"{left.numel()} entries",))
     told = _changed(*(identify(t, kind=kind) for t in (yours, reference)))
     return Agreement(False, mistake=told[0], hint=told[1], notes=notes)
 

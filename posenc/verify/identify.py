@@ -57,7 +57,12 @@ class Identity:
         width = max((len(key) for key in self.facts), default=0)
         lines = [f"{self.kind}"]
         lines += [f"  {key:<{width}}  {value}" for key, value in self.facts.items()]
-        lines += [f"  looks wrong: {text}" for text in self.warnings]
+        told = self.facts.get("rotation", "").removeprefix("no: ")  # why it is none: said above
+        lines += [
+            f"  looks wrong: {text}"
+            for text in self.warnings
+            if not told or text.removeprefix("no rotation: ") != told
+        ]
         lines += [f"  cannot tell: {text}" for text in self.unknown]
         return "\n".join(lines)
 
@@ -190,7 +195,13 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
             facts[what] = "rows after it count from " + ("0" if first == 0 else "their own place")
     if turn.tables:
         unknown.append(_TABLES[turn.tables])
+    if turn.guess:
+        unknown.append(
+            f"how wide a head is: {turn.head_dim} channels were tried, and wider heads keep the "
+            "rest as it is; dim= tells the width"
+        )
     if not turn.explicit and not seen.ignores:
+        facts["positions"] = facts["positions"].replace("heeded", "rows count as 0, 1, 2, ...")
         given = f"{', '.join(turn.left)} left as they are" if turn.left else "it takes none"
         unknown.append(f"what happens at other positions than 0, 1, 2, ...: {given}")
     facts = {"called as": turn.convention, **facts}

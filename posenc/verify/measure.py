@@ -115,6 +115,13 @@ def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str
     )
 
 
+BEYOND = (
+    "the rotation reaches beyond the channels that turn: only the first channel of each pair turns "
+    "and its partner stays, as with tables that are padded with cos 1 and sin 0 to the head's "
+    "width and a rotate_half of the whole head; cut the channels that turn out first"
+)
+
+
 def _bent(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> str:
     """What is wrong with pairs (x, y) that come out as (a x + b y, c x + d y), not as a rotation.
 
@@ -140,6 +147,8 @@ def _bent(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> str:
                 f"the {which} channel of each pair is made of the other one as it comes out, not "
                 "as it went in: written in place, before it was read for the last time"
             )
+    if all(kept) and near(c, 0) and near(d, 1) and near(torch.hypot(a, b), 1):
+        return BEYOND
     if near(torch.hypot(a, b), 1) and near(torch.hypot(c, d), 1) and all(kept):
         return (
             "the two channels of a pair turn by different angles: tables laid out for the other "

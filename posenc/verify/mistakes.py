@@ -76,6 +76,11 @@ def rotation_mistakes(rope: Rope) -> list[Mistake]:
             lambda x, p: _wrong_tables(rope, x, p),
         ),
         *_scaling_mistakes(rope),
+        Mistake(
+            "turned twice",
+            "the rotation is applied twice: position p turns as 2 p",
+            lambda x, p: rope(rope(x, p), p),
+        ),
         *_width_mistakes(rope),
         *_precision_mistakes(rope),
         *(
@@ -113,8 +118,9 @@ def _scaling_mistakes(rope: Rope) -> list[Mistake]:
                 rope.but(gain=1.0),
             ),
             Mistake(
-                "gain squared",
-                "the gain is applied twice: an attention factor is multiplied with its own default",
+                "gain applied twice",
+                "its square is there: it is applied to queries and keys, and in the tables, too; "
+                "or an attention factor is multiplied with its own default",
                 rope.but(gain=rope.gain**2),
             ),
             Mistake(
@@ -182,6 +188,13 @@ def _width_mistakes(rope: Rope) -> list[Mistake]:
             "the right number of channels, but paired over half of the head, not half of the "
             "rotary width (proportional, not partial)",
             lambda x, p: _across(rope, x, p),
+        ),
+        Mistake(
+            "rotate_half over the whole head",
+            f"the tables are right, padded with cos 1 and sin 0 to the head's {rope.head_dim} "
+            f"channels, but channel i is paired with i + {rope.head_dim // 2}, which does not "
+            f"turn: cut out the {rope.rotary_dim} channels that turn first",
+            lambda x, p: _beyond(rope, x, p),
         ),
         Mistake(
             "the other end of the head rotated",
@@ -299,6 +312,17 @@ def _wrong_tables(rope: Rope, x: Tensor, p: Tensor) -> Tensor:
     one = rope.gain * (a * first.cos() - b * first.sin())
     two = rope.gain * (b * second.cos() + a * second.sin())
     return _with_pairs(rope, x, one, two)
+
+
+def _beyond(rope: Rope, x: Tensor, p: Tensor) -> Tensor:
+    if rope.pairing != "half" or rope.first:
+        raise ValueError("neighbours stay neighbours in a wider head")
+    turn = angles(p, rope.inv_freq).repeat(1, 2)
+    rest = rope.head_dim - rope.rotary_dim
+    cos = torch.nn.functional.pad(rope.gain * turn.cos(), (0, rest), value=1.0)
+    sin = torch.nn.functional.pad(rope.gain * turn.sin(), (0, rest))
+    one, two = x.double().chunk(2, dim=-1)
+    return (x.double() * cos + torch.cat((-two, one), dim=-1) * sin).to(x.dtype)
 
 
 def _across(rope: Rope, x: Tensor, p: Tensor) -> Tensor:

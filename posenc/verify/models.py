@@ -84,8 +84,23 @@ SYNONYMS = {
     "hidden_size": ("hidden_size", "n_embd", "d_model"),
     "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
     "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "context": ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"),
+    "context": (
+        "max_position_embeddings",
+        "n_positions",
+        "max_seq_len",
+        "seq_length",
+        "model_max_length",
+    ),
 }
+
+ONLY_OF = {
+    "rope_ratio": ("chatglm",),
+    "kv_channels": ("chatglm", "qwen"),
+    "original_rope": ("chatglm",),
+    "use_dynamic_ntk": ("qwen",),
+    "rotary": ("internlm",),
+}
+"""Keys of one family's own code, and the families that read them; others pass them over."""
 
 
 @dataclass(frozen=True)
@@ -217,10 +232,10 @@ def models(config: object, *, length: int | None = None) -> Model:
     if model_type not in FAMILIES:
         raise ValueError(
             f"model_type must be one of those known here, got {model_type!r}; "
-            f"known: {', '.join(FAMILIES)}; for a model that is like one of these, set model_type "
-            "to that"
+            f"known: {', '.join(FAMILIES)}. {_advice(raw)}"
         )
     family = FAMILIES[model_type]
+    raw = _in_usual_words(raw, model_type, notes)
     raw = _with_defaults(_without_unread(raw, family, notes), family, notes)
     method = _method(raw, family)
     context = _size(raw, "context")
@@ -288,6 +303,59 @@ def _text_part(raw: dict, notes: list[str]) -> dict:
     return inner
 
 
+def _advice(raw: dict) -> str:
+    """How to have a family read that is not known, without losing what its file says."""
+    own = [key for key in raw if key in ONLY_OF]
+    lost = f": {', '.join(own)} would be lost" if own else ""
+    return (
+        "If its code is that of one of these, write a file in that family's own keys (head_dim, "
+        "rope_theta, partial_rotary_factor, rope_scaling, num_hidden_layers); another model_type "
+        f"alone does not do{lost}"
+    )
+
+
+def _in_usual_words(raw: dict, model_type: str, notes: list[str]) -> dict:
+    """The file with keys of families' own code told in those that all others have."""
+    for key in ONLY_OF:
+        if raw.get(key) is not None and model_type not in ONLY_OF[key]:
+            more = ""
+            if key == "rope_ratio":
+                base = number(10_000.0 * raw[key])
+                more = f"; chatglm multiplies its base by it: rope_theta {base} is meant, perhaps"
+            if key == "kv_channels":
+                more = "; head_dim is meant, perhaps"
+            notes.append(f"{key} {raw[key]} is ignored: {model_type} does not read it{more}")
+    full = dict(raw)
+    if raw.get("kv_channels") is not None and model_type in ONLY_OF["kv_channels"]:
+        full["head_dim"] = raw["kv_channels"]
+    if model_type == "chatglm":
+        if raw.get("position_encoding_2d") or "inner_hidden_size" in raw:
+            raise ValueError(
+                "model_type chatglm must be ChatGLM2 or later, got the first ChatGLM, which has "
+                "two rows of positions (position_encoding_2d)"
+            )
+        full["rope_theta"] = 10_000.0 * raw.get("rope_ratio", 1)
+        if raw.get("rope_ratio", 1) != 1:
+            notes.append(
+                f"rope_ratio {raw['rope_ratio']} multiplies the base, as in ChatGLM3 and GLM-4; "
+                "the code of the 32k ChatGLM2 divides positions by it"
+            )
+    if model_type == "internlm" and raw.get("rotary"):
+        rotary = raw["rotary"]
+        full["rope_theta"] = rotary.get("base", 10_000)
+        if rotary.get("type") == "dynamic":
+            factor = rotary.get("scaling_factor", 1.0)
+            full["rope_scaling"] = {"rope_type": "dynamic", "factor": factor}
+    if model_type == "qwen" and raw.get("use_dynamic_ntk"):
+        notes.append(
+            f"use_dynamic_ntk: for texts beyond seq_length {raw.get('seq_length')} the code takes "
+            "a larger base; these frequencies are for shorter ones"
+        )
+    if model_type == "qwen" and raw.get("use_logn_attn"):
+        notes.append("use_logn_attn: queries beyond seq_length grow with log n: not read here")
+    return full
+
+
 def _without_unread(raw: dict, family: Family, notes: list[str]) -> dict:
     """The file without keys that this family's reader passes over, and those that nobody knows."""
     for key in family.unread:
@@ -296,7 +364,7 @@ def _without_unread(raw: dict, family: Family, notes: list[str]) -> dict:
             notes.append(f"{key} is ignored: {raw['model_type']} reads {reads}")
     for key in raw:
         near = difflib.get_close_matches(key, ROPE_KEYS, n=1, cutoff=0.6)
-        if near and key not in ROPE_KEYS and ("rope" in key or "rotary" in key):
+        if near and key not in (*ROPE_KEYS, *ONLY_OF) and ("rope" in key or "rotary" in key):
             notes.append(f"{key} is ignored: is {near[0]} meant?")
     return {key: value for key, value in raw.items() if key not in family.unread}
 
@@ -313,6 +381,8 @@ def _with_defaults(raw: dict, family: Family, notes: list[str]) -> dict:
 
 def _method(raw: dict, family: Family) -> str:
     if raw.get("model_type") == "falcon" and raw.get("alibi"):
+        return "alibi"
+    if raw.get("model_type") == "baichuan" and _required(raw, "hidden_size") != 4096:
         return "alibi"
     return family.method
 
@@ -424,6 +494,11 @@ def _layer(
     if not turning:
         return Layer(kind, "none", window=window, temperature=temperature)
     width, rotary = _widths(raw, family, kind, own)
+    if family.width != "rotary_dim" and raw.get("rotary_dim") is not None:
+        notes.append(
+            f"rotary_dim {raw['rotary_dim']} is ignored: {raw['model_type']} reads its share, "
+            f"partial_rotary_factor, {rotary} of {width} channels"
+        )
     plain = inverse_frequencies(rotary, base=float(own["rope_theta"]))
     inv_freq, gain, scaling, settings = scaled(plain, own, raw, length, context, notes)
     softmax = 1.0
@@ -431,6 +506,8 @@ def _layer(
         softmax = yarn_gain(settings["factor"], mscale=own["mscale_all_dim"]) ** 2
     pairing = family.pairing
     if raw["model_type"] == "deepseek_v3" and raw.get("rope_interleave") is False:
+        pairing = "half"
+    if raw["model_type"] == "chatglm" and raw.get("original_rope") is False:
         pairing = "half"
     axis = _axes(raw, family, own, rotary // 2, notes)
     unscaled = plain if scaling != "none" else None
@@ -474,9 +551,14 @@ def _widths(raw: dict, family: Family, kind: str, own: dict) -> tuple[int, int]:
         return width, raw[family.width]
     if own["rope_type"] == "proportional":
         return width, width
-    share = own.get("partial_rotary_factor")
-    rotary = int(width * (family.share if share is None else share))
+    rotary = int(width * _share(family, own))
     return whole, rotary
+
+
+def _share(family: Family, own: dict) -> float:
+    """Which part of the head turns."""
+    share = own.get("partial_rotary_factor")
+    return family.share if share is None else share
 
 
 def scaled(

@@ -26,6 +26,8 @@ class Reference:
         at: the `Rope` for a text of so many positions, if that changes it.
         beside: what these layers do besides, which no comparison sees.
         before: channels of a query's head before those that turn, if that is known.
+        softmax: by what scores are multiplied besides 1/sqrt(d).
+        free: whether channels may come out in another order: a configuration names none.
     """
 
     name: str
@@ -34,6 +36,8 @@ class Reference:
     at: Callable[[int], Rope] | None = None
     beside: tuple[str, ...] = ()
     before: int | None = None
+    softmax: float = 1.0
+    free: bool = False
 
 
 def references(model: Model, layer: int | None = None) -> list[Reference]:
@@ -98,7 +102,18 @@ def _of_layer(layer: Layer, name: str) -> list[Reference]:
             Reference(side, "buckets", _bucketed(layer.settings, bidirectional=both))
             for side, both in (("the encoder's", True), ("the decoder's", False))
         ]
-    return [Reference(name, "rotation", layer.rope, layer.at, _beside(layer), layer.before)]
+    return [
+        Reference(
+            name,
+            "rotation",
+            layer.rope,
+            layer.at,
+            _beside(layer),
+            layer.before,
+            layer.softmax,
+            free=True,
+        )
+    ]
 
 
 def _bucketed(settings: dict, *, bidirectional: bool) -> Callable[[Tensor], Tensor]:

@@ -1,18 +1,28 @@
 """Hold one rotation against another: where they differ, and which known mistake it looks like."""
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from posenc.verify.agreement import Agreement
-from posenc.verify.besides import APART, FIRST_ROW, axes_of, axes_told, first_after_others
-from posenc.verify.identify import identify
+from posenc.verify.besides import (
+    APART,
+    FIRST_ROW,
+    XPOS,
+    axes_of,
+    axes_told,
+    first_after_others,
+    keys_slips,
+)
+from posenc.verify.identify import Identity, identify
 from posenc.verify.known import Mistake, recognise
 from posenc.verify.measure import FAR, NEAR, starts_nowhere
 from posenc.verify.mistakes import named_mistake, rotation_mistakes
 from posenc.verify.moved import LISTED, moved_positions
+from posenc.verify.names import number
 from posenc.verify.rope import Rope
 from posenc.verify.turn import Turn, said
 
@@ -51,7 +61,7 @@ class Round:
     @property
     def wrong(self) -> Tensor:
         """The positions where they differ by more than rounding explains."""
-        return self.positions[self.apart > self.allowed]
+        return self.positions[~(self.apart <= self.allowed)]  # what is no number is wrong, too
 
 
 def compare_rotations(
@@ -62,8 +72,9 @@ def compare_rotations(
     at: Callable[[int], Rope] | None,
     dtype: torch.dtype,
     tolerance: float,
+    softmax: float = 1.0,
 ) -> Agreement:
-    """Call both in the same way, in a short text and in a long one.
+    """Call both in the same way, in a short text and in a long one: queries, and keys likewise.
 
     Args:
         mine: the rotation in question.
@@ -72,6 +83,7 @@ def compare_rotations(
         at: what theirs is in a text of so many positions, if that changes it.
         dtype: of the vectors handed over.
         tolerance: multiplies what rounding explains.
+        softmax: by what scores are multiplied besides, if that is known.
     """
     if mine.state and mine.broken:  # no call can be held against another
         return Agreement(False, mistake=mine.state.partition(":")[0], hint=mine.state)
@@ -87,22 +99,24 @@ def compare_rotations(
     positions, results, notes = _both(mine, theirs, x)
     kept = before is not None and not torch.equal(before, _shortly(mine, x))
     shown, limit, not_compared = between(positions, *results), "", []
-    queries = keys = shown
+    tried = [positions]
+    by_length = [False, False]
     if before is not None and their_short is not None:
         short = between(near, before, their_short)
+        tried.append(near)
         by_length = [
             _by_length(alone, positions, together)
             for alone, together in zip((before, their_short), results, strict=True)
         ]
         fixed = rope is not None and at is None and by_length[0]  # it cannot follow the length
         if fixed and len(shown.wrong) and not len(short.wrong):
-            shown, limit = short, f" up to position {NEAR[-1]}"
+            shown, limit, tried = short, f" up to position {NEAR[-1]}", [near]
             not_compared.append(
                 f"positions beyond {NEAR[-1]}: yours turns long texts otherwise, the reference "
                 "has one set of frequencies"
             )
         elif fixed and len(short.wrong) and not len(shown.wrong):
-            limit = f" in a text of {FAR_ENOUGH} positions"
+            limit, tried = f" in a text of {FAR_ENOUGH} positions", [positions]
             not_compared.append(
                 "shorter texts: yours turns them otherwise, the reference has one set of "
                 "frequencies"
@@ -110,33 +124,29 @@ def compare_rotations(
         elif len(short.wrong) and not len(shown.wrong):
             shown = short
             notes.append("a long text is turned as it should be, a short one is not")
-    else:
-        by_length = [False, False]
-    if mine.keys is not None and mine.explicit and not kept and not limit:
-        keys = _keys_round(mine, theirs, rope, x, positions, between)
-        if keys is not None and len(keys.wrong) and not len(shown.wrong):
-            shown = keys
-            notes.append("queries agree, keys do not: all of this is said of the keys")
-        elif keys is not None and len(shown.wrong) and not len(keys.wrong):
-            notes.append("keys agree, queries do not: all of this is said of the queries")
-    elif mine.keys is None and "q, k" in mine.convention:
-        not_compared.append("keys: yours gives one result")
-    agrees, scores, told = not len(shown.wrong), None, ("", "")
+    keys, undecided = (None, ()) if kept else _keys(mine, theirs, rope, at, x, tried, between)
+    both = (mine, mine.keys) if mine.keys is not None else (mine,)
+    agrees, scores, told = not (len(shown.wrong) or (keys and len(keys.wrong))), None, ("", "")
     if not agrees:
-        scores = keys is not None and _scores_agree(queries, keys, size)
-        told, more = _why(mine, theirs, x, shown, rope, at, by_length, scores, dtype)
+        scores = _scores_agree(shown, keys or shown, size) and not undecided
+        case = Case(mine, theirs, x, rope, at, by_length, dtype, softmax)
+        told, more, shown = _why_either(case, shown, keys, scores)
         notes += more
+        if told[0] == XPOS_NAME:  # numbers that grow without end tell nothing
+            shown = between(near, *(t(x.expand(-1, len(NEAR), -1), near) for t in (mine, theirs)))
     elif mine.mixed:
         agrees, told = False, (mine.mixed.partition(":")[0], mine.mixed)
-    elif mine.apart is not None and first_after_others(mine) is None:
+    elif any(t.apart is not None and first_after_others(t) is None for t in both):
         agrees, told = False, (APART.partition(",")[0], APART)
-    elif mine.first_row and not theirs.first_row:
+    elif any(t.first_row for t in both) and not theirs.first_row:
         agrees, told = False, ("one row of positions for the whole batch", FIRST_ROW)
-    elif (apart := _chunk_differs(mine, theirs, x, between)) is not None:
+    elif (apart := _chunk_differs(both, theirs, x, between)) is not None:
         agrees, told = False, apart
     elif mine.axes is not None and theirs.axes is not None:
-        if _axes_differ(mine, theirs, x, tolerance * RESULT[dtype] * 64):
-            told = "rows of positions read otherwise", _axes_apart(mine, theirs, rope)
+        allowed = tolerance * RESULT[dtype] * 64
+        wrong = next((t for t in both if t.axes and _axes_differ(t, theirs, x, allowed)), None)
+        if wrong is not None:
+            told = "rows of positions read otherwise", _axes_apart(wrong, theirs, rope)
             agrees = False
     elif mine.axes is not None:
         limit += " for a text"
@@ -152,6 +162,9 @@ def compare_rotations(
         notes += [] if agrees or told[1] == mine.state else [mine.state]
         told = (mine.state.partition(":")[0], mine.state) if agrees else told
         agrees = False
+    if mine.tables:
+        limit = f" in tables of cos and sin{limit}"
+        not_compared.append("how the tables are applied, and to what: give that function, apply=")
     rising = shown.positions.argsort()
     wrong = shown.wrong
     return Agreement(
@@ -164,15 +177,32 @@ def compare_rotations(
         *told,
         tuple(notes),
         limit,
-        (*not_compared, *_never(mine, dtype)) if agrees else (),
+        (*not_compared, *_never(mine, theirs, dtype)) if agrees else (),
+        _compared(mine, keys, tried),
+        undecided if agrees else (),
     )
 
 
-def _never(mine: Turn, dtype: torch.dtype) -> list[str]:
+def _compared(mine: Turn, keys: Round | None, tried: list[Tensor]) -> tuple[str, ...]:
+    """What was held against the reference, in words."""
+    what = (
+        "tables" if mine.tables else "queries" if keys or "q, k" in mine.convention else "vectors"
+    )
+    longest = max(int(positions.max()) for positions in tried)
+    texts = ", in a short text and a long one" if len(tried) > 1 else ""
+    return (
+        f"{what}{' and keys' if keys else ''} at {len(tried[0])} positions, 0 to {longest}{texts}",
+    )
+
+
+def _never(mine: Turn, theirs: Turn, dtype: torch.dtype) -> list[str]:
     """What no comparison of rotations looks at."""
     name = str(dtype).removeprefix("torch.")
     other = [f"other values of {', '.join(mine.left)}"] if mine.left else []
-    return [*other, f"values, masks and the scale of scores; other dtypes than {name}"]
+    if mine.guess or theirs.guess:
+        other.append(f"wider heads: {mine.head_dim} channels were tried, dim= tells the width")
+    values = "" if mine.values else "values, "
+    return [*other, f"{values}masks and the scale of scores; other dtypes than {name}"]
 
 
 def _both(mine: Turn, theirs: Turn, x: Tensor) -> tuple[Tensor, list[Tensor], list[str]]:
@@ -221,20 +251,39 @@ def _by_length(shortly: Tensor, positions: Tensor, longer: Tensor) -> bool:
     return not torch.allclose(same.float(), shortly.float(), atol=1e-4)
 
 
-def _keys_round(
-    mine: Turn, theirs: Turn, rope: Rope | None, x: Tensor, positions: Tensor, between: Callable
-) -> Round | None:
-    """The same call, of keys; None if keys are of another width and the reference is a function."""
-    other = theirs.keys or theirs
-    if mine.keys.head_dim != other.head_dim:
-        if rope is None or mine.keys.head_dim < rope.rotary_dim:
-            return None
-        narrow = rope.but(head_dim=mine.keys.head_dim, first=0)
-        other = Turn(lambda x, p: narrow(x, p), narrow.head_dim, "", True)
-    wide = x[..., : other.head_dim].expand(-1, len(positions), -1).contiguous()
-    return between(positions, mine.keys(wide, positions), other(wide, positions))
+def _keys(
+    mine: Turn,
+    theirs: Turn,
+    rope: Rope | None,
+    at: Callable[[int], Rope] | None,
+    x: Tensor,
+    tried: list[Tensor],
+    between: Callable,
+) -> tuple[Round | None, tuple[str, ...]]:
+    """The same calls, of keys: the first that is wrong, or else the first; and what is undecided.
+
+    None without keys, or if they are of a width that the reference, a function, does not take.
+    """
+    if mine.keys is None:
+        return None, (ONE_RESULT,) if "q, k" in mine.convention and not mine.tables else ()
+    other, width = theirs.keys or theirs, mine.keys.head_dim
+    if width != other.head_dim:
+        if rope is None or width < rope.rotary_dim:
+            return None, (f"keys: yours have {width} channels, the reference's {other.head_dim}",)
+        other = Turn(
+            lambda x, p: (at(int(p.max()) + 1) if at else rope).but(head_dim=width, first=0)(x, p),
+            width,
+            "",
+            True,
+        )
+    rounds = []
+    for positions in tried:
+        wide = x[..., :width].expand(-1, len(positions), -1).contiguous()
+        rounds.append(between(positions, mine.keys(wide, positions), other(wide, positions)))
+    return next((each for each in rounds if len(each.wrong)), rounds[0]), ()
 
 
+ONE_RESULT = "keys: yours takes queries and keys, and gives one result"
 KEPT = (
     "after a long text a short one is turned otherwise than before: frequencies are changed for "
     "long texts and never put back"
@@ -259,35 +308,93 @@ def _axes_differ(mine: Turn, theirs: Turn, x: Tensor, allowed: float) -> bool:
 
 
 def _chunk_differs(
-    mine: Turn, theirs: Turn, x: Tensor, between: Callable
+    both: tuple[Turn, ...], theirs: Turn, x: Tensor, between: Callable
 ) -> tuple[str, str] | None:
     """Whether several rows after a cache are turned otherwise than one by one."""
-    if mine.chunk is None:
-        return None
-    rows = torch.arange(3, 7)
-    wide = x.expand(-1, len(rows), -1).contiguous()
-    found = between(rows, mine.chunk(wide, rows), theirs(wide, rows))
-    if not len(found.wrong):
-        return None
-    return (
-        "several new tokens at once",
-        "one row after a cache is turned as it should be, four rows in one call are not: the first "
-        f"of them at position {int(found.wrong.min())} differs already",
-    )
+    for mine in both:
+        other = theirs if mine is both[0] else theirs.keys or theirs
+        if mine.chunk is None or mine.head_dim != other.head_dim:
+            continue
+        rows = torch.arange(3, 7)
+        wide = x[..., : mine.head_dim].expand(-1, len(rows), -1).contiguous()
+        found = between(rows, mine.chunk(wide, rows), other(wide, rows))
+        if len(found.wrong):
+            who = "" if mine is both[0] else " of keys"
+            return (
+                "several new tokens at once",
+                f"one row{who} after a cache is turned as it should be, four rows in one call are "
+                f"not: the first of them at position {int(found.wrong.min())} differs already",
+            )
+    return None
+
+
+@dataclass(frozen=True)
+class Case:
+    """What was held against what; see `compare_rotations`. `by_length`: who heeds the length."""
+
+    mine: Turn
+    theirs: Turn
+    x: Tensor
+    rope: Rope | None
+    at: Callable[[int], Rope] | None
+    by_length: list[bool]
+    dtype: torch.dtype
+    softmax: float
+
+
+def _why_either(
+    case: Case, queries: Round, keys: Round | None, scores: bool
+) -> tuple[tuple[str, str], list[str], Round]:
+    """Why queries or keys differ, saying which of them do; notes; and those that are shown."""
+    mine = case.mine
+    wrong = {
+        who: (turn, shown)
+        for who, turn, shown in (("queries", mine, queries), ("keys", mine.keys, keys))
+        if shown is not None and len(shown.wrong)
+    }
+    alone = next(iter(wrong)) if keys is not None and len(wrong) == 1 else ""
+    told, notes = {}, []
+    for who, (turn, shown) in wrong.items():
+        turn = replace(turn, mixed=mine.mixed, broken=mine.broken)
+        told[who], more = _why(case, turn, shown, scores, softmax=1.0 if alone else case.softmax)
+        notes += [note for note in more if note not in notes]
+    (first, (name, hint)), *others = told.items()
+    if others and others[0][1] != (name, hint):
+        of_keys, why = others[0][1]
+        notes.append(f"that is of the queries; keys: {why or 'no mistake that is known'}")
+        name = f"{_named('queries', name)}; {_named('keys', of_keys)}"
+    elif alone:
+        right = "keys agree, queries" if alone == "queries" else "queries agree, keys"
+        notes.append(f"{right} do not: all of this is said of the {alone}")
+        name = _named(alone, name)
+    if mine.mixed and mine.mixed != hint:
+        notes.append(mine.mixed)
+        if name == "keys are not turned" and "values" in mine.mixed:
+            name, hint = TURNED_FOR_KEYS
+    return (name, hint), notes, wrong[first][1]
+
+
+TURNED_FOR_KEYS = (
+    "keys are not turned, values are",
+    "queries and values turn, keys come out as they went in: a slice takes the wrong two of "
+    "queries, keys and values, as [::2] does where [:2] is meant",
+)
+
+
+def _named(who: str, name: str) -> str:
+    """The mistake's name, of queries or of keys alone."""
+    if name == "nothing rotated":
+        return f"{who} are not turned"
+    if not name:
+        return f"{who} differ"
+    return name if name.startswith(who) else f"{who}: {name}"
 
 
 def _why(
-    mine: Turn,
-    theirs: Turn,
-    x: Tensor,
-    shown: Round,
-    rope: Rope | None,
-    at: Callable[[int], Rope] | None,
-    by_length: list[bool],
-    scores: bool,
-    dtype: torch.dtype,
+    case: Case, mine: Turn, shown: Round, scores: bool, softmax: float
 ) -> tuple[tuple[str, str], list[str]]:
-    """The mistake it looks like, its hint, and notes."""
+    """The mistake that queries or keys look like, its hint, and notes."""
+    theirs, x, rope, at, by_length = case.theirs, case.x, case.rope, case.at, case.by_length
     if mine.broken:
         return (mine.broken.partition(":")[0], mine.broken), []
     length = int(shown.positions.max()) + 1
@@ -301,12 +408,12 @@ def _why(
         rope = at(length)
     elif any(by_length):  # look at both as they are in a text of that length
         mine, theirs = (_in_a_text_of(length, turn) for turn in (mine, theirs))
-    rope = rope or identify(theirs, dtype=dtype).rope
+    rope = rope or identify(theirs, dtype=case.dtype).rope
     width = shown.mine.shape[-1]
     if rope is not None and width < rope.head_dim:  # keys of another width than queries
         rope = rope.but(head_dim=width, first=0)
     x = x[..., :width].expand(-1, len(shown.positions), -1)
-    known = _known(rope, x, shown, at)
+    known = _known(rope, x, shown, at) or _gained(rope, x, shown, softmax)
     moved = _moved(rope, x, shown) if known is None and mine.explicit else None
     known = known or (moved if moved and moved.name != LISTED else None)
     if known and known.name == "nothing rotated" and starts_nowhere(mine):
@@ -317,10 +424,58 @@ def _why(
         return (mine.mixed.partition(":")[0], mine.mixed), []
     if scores:
         return ("", ""), []
-    told, notes = _told_apart(mine, theirs, dtype)
+    if case.mine.keys is not None and keys_slips(case.mine) == XPOS:
+        return (XPOS_NAME, XPOS_HINT), []
+    told, notes = _told_apart(mine, theirs, case.dtype)
     if moved and (not told[0] or "changed on the way" in told[1]):
         return (moved.name, moved.hint), notes
     return told, notes
+
+
+XPOS_NAME = "xPos"
+XPOS_HINT = (
+    "queries grow and keys shrink with their position, or the other way round, so that scores "
+    "decay with the offset: right for a model that was trained with xPos; the reference does not"
+)
+
+
+def _gained(rope: Rope | None, x: Tensor, shown: Round, softmax: float) -> Mistake | None:
+    """Whether all that is wrong is one number by which vectors are multiplied."""
+    if rope is None:
+        return None
+    turning = slice(rope.first, rope.first + rope.rotary_dim)
+    near = shown.positions <= NEAR[-1]
+    right = rope(x, shown.positions).double()
+    mine, there = (t[:, near, turning] for t in (shown.mine, right))
+    times = ((mine * there).sum() / (there * there).sum()).item()
+    if not 1e-3 < times < 1e3 or abs(times - 1) < 1e-4:
+        return None
+    allowed = max(1.0, times) * shown.allowed[:, None]
+    gain = rope.gain * times
+    for called, wrong in (
+        (f"gain {gain:.6g}, not {rope.gain:.6g}", rope.but(gain=gain)),
+        (f"all channels times {times:.6g}", lambda x, p: times * rope(x, p)),
+    ):
+        if ((shown.mine - wrong(x, shown.positions).double()).abs() <= allowed).all():
+            return Mistake(called, _gain_hint(gain, times, softmax), wrong)
+    return None
+
+
+def _gain_hint(gain: float, times: float, softmax: float) -> str:
+    """What may have made vectors so many times too long."""
+    if softmax != 1 and math.isclose(times**2, softmax, rel_tol=1e-3):
+        return (
+            "it is applied twice: to queries and keys, and again to the scores, which this "
+            f"configuration multiplies by its square, {softmax:.6g} (mscale_all_dim), as well"
+        )
+    factor = math.exp((gain - 1) / 0.1) if gain > 1 else 0.0
+    whole = round(factor)
+    yarn = (
+        f"; 0.1 ln {whole} + 1 is YaRN's for a factor of {whole}"
+        if 2 <= whole <= 256 and math.isclose(factor, whole, rel_tol=1e-3)
+        else ""
+    )
+    return f"the angles are right, but what comes out is {times:.6g} times as long{yarn}"
 
 
 def _in_a_text_of(length: int, turn: Turn) -> Turn:
@@ -380,6 +535,9 @@ def _told_apart(mine: Turn, theirs: Turn, dtype: torch.dtype) -> tuple[tuple[str
     if fresh:
         return (fresh[0].partition(":")[0], fresh[0]), []
     one, two = found.data, wanted.data
+    told = _frequencies_apart(found, wanted)
+    if told:
+        return told, []
     if one.get("scaling") == two.get("scaling") not in ("unknown", None):
         other = [
             f"{key} {one['settings'].get(key)}, not {value}"
@@ -390,6 +548,23 @@ def _told_apart(mine: Turn, theirs: Turn, dtype: torch.dtype) -> tuple[tuple[str
             hint = f"same rule, but {', '.join(other)}"
             return (f"{two['scaling']} with other settings", hint), []
     return ("", ""), _pairs_apart(one.get("inv_freq", []), two.get("inv_freq", []))
+
+
+def _frequencies_apart(found: Identity, wanted: Identity) -> tuple[str, str] | None:
+    """Another width, base or rule of scaling, if both are known by name."""
+    one, two = found.data, wanted.data
+    if not (one.get("rotation") and two.get("rotation")):
+        return None
+    if one["rotary_dim"] != two["rotary_dim"]:
+        name = f"{one['rotary_dim']} channels turn, not {two['rotary_dim']}"
+        return name, f"yours: {found.facts['rotated']}; the reference: {wanted.facts['rotated']}"
+    rules = one["scaling"], two["scaling"]
+    if {None, "unknown", "geometric"} & set(rules):  # no rule that somebody meant
+        return None
+    hint = f"yours: {found.facts['frequencies']}; the reference: {wanted.facts['frequencies']}"
+    if rules == ("none", "none") and one["base"] != two["base"]:
+        return f"base {number(one['base'])}, not {number(two['base'])}", hint
+    return (f"{rules[0]} scaling, not {rules[1]}", hint) if rules[0] != rules[1] else None
 
 
 def _pairs_apart(mine: list[float], theirs: list[float]) -> list[str]:

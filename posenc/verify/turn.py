@@ -31,6 +31,8 @@ class Turn:
             how many of the first rows are hidden, or are a text of their own.
         chunk: for one that takes the first position only: the same, with several rows in a call.
         left: arguments that keep their defaults and may be positions, as `name=default`.
+        guess: whether wider heads are taken, too, of which no more channels turn.
+        values: whether values are given, and looked at.
         state: what is seen if the same call, made again, gives something else, "" otherwise.
     """
 
@@ -49,6 +51,8 @@ class Turn:
     chunk: Callable[[Tensor, Tensor], Tensor] | None = None
     left: tuple[str, ...] = ()
     state: str = ""
+    guess: bool = False
+    values: bool = False
 
     def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
         """Turn x; without gradients or warnings."""
