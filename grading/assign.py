@@ -54,7 +54,8 @@ def handed_out(assignment: Assignment) -> nbformat.NotebookNode:
     """The student notebook, with a last cell that says what the grader has installed."""
     made = copy.deepcopy(assignment.handed_out)
     listed = ", ".join(line.replace("==", " ") for line in packages())
-    made.cells.append(new_markdown_cell(f"{RUNS} {listed}.*", id="packages"))
+    said = f'{RUNS} {listed}. There is no GPU: `.cuda()` and `device="cuda"` fail there.*'
+    made.cells.append(new_markdown_cell(said, id="packages"))
     return made
 
 

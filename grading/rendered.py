@@ -8,7 +8,7 @@ that takes too long, the page shows the text as it was typed.
 import functools
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -29,7 +29,9 @@ LARGEST = 8_000_000  # characters of all pictures in an answer
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _SOURCE = re.compile(rf"data:(?:{'|'.join(PICTURES)});base64,[A-Za-z0-9+/=]+")
 # As HTML, which is how one gives a picture a width
-_IMAGE = re.compile(r"""<img\b[^<>]{0,300}?\bsrc=["']?(attachment:[^"'<>\s]+)[^<>]{0,300}>""")
+_IMAGE = re.compile(
+    r"""<img\b[^<>]{0,300}?\bsrc=["']?(attachment:[^"'<>\s]{1,200}+)[^<>]{0,300}+>"""
+)
 _TEXT = """
     p br hr h4 h5 h6 em strong s code pre blockquote ul ol li table thead tbody tr th td a img
     span div
@@ -66,6 +68,8 @@ def page_part(pieces: Pieces) -> Markup:
     Args:
         pieces: text of each cell, and its pictures: name -> data URI.
     """
+    if sum(len(text) for text, _ in pieces) > LONGEST + LARGEST:
+        return _as_typed(text for text, _ in pieces)
     taken = [_taken_out(text, pictures) for text, pictures in pieces]
     return _page_part(tuple((text, tuple(pictures.items())) for text, pictures in taken))
 
@@ -78,7 +82,7 @@ def _taken_out(text: str, pictures: Mapping[str, str]) -> tuple[str, dict[str, s
         found[f"picture-{len(found)}"] = match[0]
         return f"attachment:picture-{len(found) - 1}"
 
-    return _IMAGE.sub(r"![a picture](\1)", _SOURCE.sub(named, text)), found
+    return _SOURCE.sub(named, text), found
 
 
 @functools.cache  # the student's page and the instructor's show the same
@@ -89,7 +93,11 @@ def _page_part(pieces: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> M
             raise Wrong("it is too long")
         return Markup(call(_all, (pieces,), seconds=SECONDS))
     except Wrong:
-        return Markup("<pre>{}</pre>").format(whole)
+        return _as_typed([whole])
+
+
+def _as_typed(texts: Iterable[str]) -> Markup:
+    return Markup("<pre>{}</pre>").format("\n\n".join(texts))
 
 
 def _all(pieces: tuple) -> str:
@@ -101,7 +109,7 @@ def _all(pieces: tuple) -> str:
 
 def _markdown(text: str, pictures: Mapping[str, str]) -> str:
     parser = _parser()
-    tokens = parser.parse(text)
+    tokens = parser.parse(_IMAGE.sub(r"![a picture](\1)", text))
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + 3, 6)}"  # below the page's own headings

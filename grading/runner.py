@@ -49,6 +49,14 @@ def _shell():
     return Shell.instance(config=settings)
 
 
+def _on_the_processor():
+    """What a notebook sets for a GPU does nothing where there is none: tensors are made here."""
+    import torch
+
+    if not torch.cuda.is_available():
+        torch.set_default_device = lambda device=None: None
+
+
 def _text(error):
     try:
         said = " ".join(str(error).split())[:200]
@@ -141,6 +149,7 @@ def main():
     gc.disable()  # while what takes its time is loaded, which is nobody's cell's
     import posenc.check.ways  # noqa: F401
 
+    _on_the_processor()
     shell = _shell()
     gc.enable()
     told = json.loads(given.readline())

@@ -50,7 +50,9 @@ class Submission:
 def gather(path: Path) -> list[Submission]:
     """All submissions in a folder or zip, sorted by student; of a student's files one is graded."""
     files = list(_from_zip(path) if path.is_file() else _from_folder(path))
-    notebooks = [file for file, _, fault, _ in files if file.endswith(".ipynb") and not fault]
+    notebooks = [
+        file for file, _, fault, _ in files if file.casefold().endswith(".ipynb") and not fault
+    ]
     form = next(
         (f for f in (_CANVAS, _MOODLE) if notebooks and all(map(f.fullmatch, notebooks))), None
     )
@@ -109,7 +111,7 @@ def _from_zip(path: Path) -> Iterator[tuple[str, bytes, str, int]]:
 def _fault(name: str, size: int) -> str:
     if name.rpartition("/")[2].startswith("."):
         return "it is a hidden file"
-    if not name.endswith(".ipynb"):
+    if not name.casefold().endswith(".ipynb"):
         return "it is not a notebook: its name must end with .ipynb"
     return f"it is larger than {LARGEST // 2**20} MiB" if size > LARGEST else ""
 
@@ -117,12 +119,13 @@ def _fault(name: str, size: int) -> str:
 def _named(file: str, content: bytes, fault: str, time: int, form: re.Pattern | None) -> Submission:
     match = form.fullmatch(file) if form else None
     if match and form is _CANVAS:
-        again = re.search(r"-(\d{1,3})\.ipynb$", file)  # a resubmission is numbered
+        again = re.search(r"-(\d{1,3})\.ipynb$", file, re.IGNORECASE)  # a resubmission is numbered
         order = int(match[3]) * 1000 + min(int(again[1]) if again else 0, 999)
         return Submission(printable(match[1]), file, content, fault, match[2], order)
     if match:
         return Submission(printable(match[1]), file, content, fault, match[2], time)
-    plain = file.removesuffix(".ipynb") if not fault or "larger" in fault else file
+    is_named = file.casefold().endswith(".ipynb") and (not fault or "larger" in fault)
+    plain = file[: -len(".ipynb")] if is_named else file
     return Submission(printable(plain), file, content, fault)
 
 

@@ -665,6 +665,10 @@ ATTACKS: dict[str, Attack] = {
         "signal.setitimer(signal.ITIMER_REAL, .01, .01)\nsignal.signal(signal.SIGTERM, print)",
         note="signal",
     ),
+    "counts_calls": cheats(
+        "count[0] += 1\nreturn count[0] % 2 if name == 'dot_product' else [[0] * 8] * count[0]",
+        "count = [0]",
+    ),
     "at_exit": disturbs("import atexit\natexit.register(os._exit, 1)", note="atexit"),
     "environment": disturbs(
         "secrets = [k for k in os.environ if 'TOKEN' in k or 'SEED' in k or 'KEY' in k]\n"
@@ -733,6 +737,23 @@ ATTACKS: dict[str, Attack] = {
             "    return pd.DataFrame(np.where(np.arange(dim) % 2, np.cos(angle), np.sin(angle)))",
         ),
         points=(3, 0, 0, 0),
+    ),
+    "for_a_gpu": disturbs(
+        "torch.set_default_device('cuda')\nwaves = torch.arange(4)",
+        HONEST["dot_product"].replace("return ", "return len(waves) / 4 * "),
+        "try:\n    torch.set_default_device('cuda')\nexcept Exception:\n    pass",
+        note="^$",
+    ),
+    "torch_is_set": disturbs(
+        "torch.set_default_dtype(torch.float16)\ntorch.set_grad_enabled(False)\n"
+        "torch.use_deterministic_algorithms(True)\ntorch.set_num_threads(2)\n"
+        "torch.set_printoptions(precision=1)\nnp.set_printoptions(legacy='1.13')\n"
+        "np.seterr(all='raise')\ntorch.inference_mode().__enter__()",
+        "rows_of, moves = mended_sinusoidal, moved\n"
+        "def mended_sinusoidal(*given):\n    return tuple(tuple(torch.tensor(x,\n"
+        "        dtype=torch.float64) for x in row) for row in rows_of(*given))\n"
+        "def moved(*given):\n    return map(list, moves(*given))",
+        note="^$",
     ),
     "script": disturbs("raise ValueError('</li><script>alert(1)</script>{{ 7 * 7 }}')"),
     "formula": disturbs("raise ValueError('=cmd|calc!A0')"),

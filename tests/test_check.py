@@ -1,6 +1,8 @@
 """Checks survive what a student can send, leave the notebook alone, and say what is wrong."""
 
+import itertools
 import math
+import random
 import subprocess
 import sys
 import threading
@@ -15,9 +17,12 @@ from grading import record
 from grading.questions.master import Case, Comparison, Misconception, masters
 from posenc import check
 from posenc.check import Probe, Question, Values, Wrong
-from posenc.check.calls import call
+from posenc.check.again import Asked, AskedByRows
+from posenc.check.calls import Settings, TooSlow, call
 from posenc.check.plain import decode, encode
 from posenc.sinusoidal import sinusoidal_encoding
+from tests.answers import chapter_7
+from tests.answers.chapter_2 import loops
 
 NUMBERS = torch.tensor([1.0, 2.0, 4.0])
 doubled = Comparison(
@@ -237,9 +242,9 @@ def test_infinity_is_equal_to_nothing_else():
 
 
 def test_an_endless_loop_is_waited_for_once():
-    start = time.monotonic()
+    start = time.process_time()
     verdict = doubled(forever)
-    assert time.monotonic() - start < 0.55
+    assert time.process_time() - start < 0.55
     assert [part.passed for part in verdict.parts] == [False, False]
 
 
@@ -372,6 +377,243 @@ def test_the_books_table_up_to_some_place_is_no_encoding_of_ones_own():
     for dim, length in ((32, 64), (48, 96), (56, 90)):
         with pytest.raises(Wrong, match="those of the chapter on sinusoids"):
             _require_another(asking(patched), dim, length)
+
+
+def mixed(table):
+    return table @ torch.linalg.qr(noise(torch.arange(table.shape[1]), table.shape[1]))[0]
+
+
+def noise(positions, dim):
+    return torch.sin(positions[:, None].double() ** 2 * (1.7 + torch.arange(dim)) * 12.9898)
+
+
+@pytest.mark.parametrize("near", [
+    lambda table, positions: table + 1e-3 * noise(positions, table.shape[1]),
+    lambda table, positions: mixed(table) + 1e-3 * noise(positions, table.shape[1]),
+    lambda table, positions: torch.tanh(2 * table),
+    lambda table, positions: table**3,
+    lambda table, positions: table.half().double(),
+], ids=["noise", "mixed", "tanh", "cubes", "rounded"])  # fmt: skip
+def test_nor_is_it_nearly_or_bent_where_it_is_graded(near):
+    from posenc.check.encodings import _require_another
+    from posenc.check.question import asking
+
+    def patched(positions, dim):
+        table = sinusoidal_encoding(positions, dim, dtype=torch.float64)
+        is_near = (positions < 401)[:, None]
+        return torch.where(is_near, near(table, positions), noise(positions, dim))
+
+    for dim, length in ((32, 64), (48, 96), (56, 90)):
+        with pytest.raises(Wrong, match="of the chapter on sinusoids"):
+            _require_another(asking(patched), dim, length)
+
+
+def counted(answer_of_call):
+    """An answer that looks at nothing but how often it has been called."""
+    calls = itertools.count()
+    return lambda *_: answer_of_call(next(calls))
+
+
+def test_who_counts_calls_gets_no_judged_question():
+    by_order = counted(lambda k: 1 if k % 617 == 0 or k % 617 >= 317 else 0)
+    for test in masters()["better"].hidden(12345):
+        assert not test(by_order).passed
+
+    half_read = itertools.count()  # reads who leads, and from its place whether one does
+
+    def phases(first, second):
+        lead = sum(second) > sum(first)
+        return (1 if lead else -1) if next(half_read) % 617 >= 317 else 0
+
+    for test in masters()["better"].hidden(1):
+        assert not test(phases).passed
+
+
+def test_who_answers_each_part_by_its_turn_gets_no_judged_question():
+    ways = [  # one for each part: neighbours, no idle pair, nothing far that looks near
+        lambda dim, length: torch.linspace(0.01, 0.6, dim // 2),
+        lambda dim, length: torch.linspace(0.1, 3.0, dim // 2),
+    ]
+    turns = itertools.count()
+
+    def speeds(dim, length):
+        return ways[next(turns) // 2 % 2](dim, length)
+
+    for test in masters()["speeds"].hidden(3):
+        assert not test(speeds).passed
+
+
+def steps(name, parts, seed):
+    """What is asked, in order."""
+    seen = []
+
+    def answer(x):
+        seen.append(x)
+        return x
+
+    probe = Probe(name, parts, seed=seed)
+    return probe(answer), seen
+
+
+def test_order_and_number_of_calls_are_drawn():
+    def part(numbers):
+        for x in range(5):
+            yield
+            numbers((x,))
+
+    def other(numbers):
+        for x in range(10, 15):
+            yield
+            numbers((x,))
+
+    found = {seed: steps("x", {"one": part, "other": other}, seed) for seed in range(8)}
+    assert all(verdict.passed for verdict, _ in found.values())
+    assert len({tuple(seen) for _, seen in found.values()}) == 8
+    assert len({len(seen) for _, seen in found.values()}) > 2
+    assert all(set(seen) == {*range(5), *range(10, 15)} for _, seen in found.values())
+
+
+def test_what_keeps_something_is_no_function():
+    probe = Probe("x", {"one": lambda n: n((1,)), "two": lambda n: n((2,))})
+    verdict = probe(counted(float))
+    assert not verdict.passed
+    assert "the same call, made again, gives another result" in str(verdict)
+    assert verdict.misconception == "not a function"
+
+
+def test_a_row_may_not_depend_on_what_else_is_asked_for():
+    def parts(numbers):
+        numbers((torch.arange(9), 4))
+        numbers((7 * torch.arange(9), 4))
+
+    def honest(positions, dim):
+        return positions[:, None] * torch.ones(dim)
+
+    def looks(positions, dim):
+        return honest(positions, dim) * (2 if len(positions) > 1 and positions[1] == 7 else 1)
+
+    assert Probe("x", {"one": parts}, asked=AskedByRows)(honest).passed
+    assert not Probe("x", {"one": parts}, asked=AskedByRows)(looks).passed
+
+
+def test_who_resamples_may_draw_random_numbers():
+    calls = itertools.count()
+    seen = lambda arguments, seed=None: Values((), (float(next(calls) % 20 == 0),))  # noqa: E731
+    for chance, kept in ((0.25, True), (0.0, False)):
+        asked = Asked(seen, random.Random(0), chance=chance)
+        for number in range(300):
+            asked((number,))
+        assert asked.keeps() is kept
+
+
+SETTINGS = {
+    "float64": lambda: torch.set_default_dtype(torch.float64),
+    "float16": lambda: torch.set_default_dtype(torch.float16),
+    "no grad": lambda: torch.set_grad_enabled(False),
+    "deterministic": lambda: torch.use_deterministic_algorithms(True),
+    "threads": lambda: torch.set_num_threads(2),
+    "printing": lambda: (torch.set_printoptions(precision=1), np.set_printoptions(legacy="1.13")),
+    "numpy": lambda: np.seterr(all="raise"),
+    "device": lambda: torch.set_default_device("meta"),  # one that holds no numbers
+}
+
+
+@pytest.fixture
+def kept():
+    """What a notebook may set is again as it was afterwards."""
+    threads, printed = torch.get_num_threads(), np.get_printoptions()
+    with np.errstate(), Settings.now().used():
+        yield
+    torch.set_num_threads(threads)
+    torch.set_printoptions(profile="default")
+    np.set_printoptions(**printed)
+
+
+def asked_with_numbers():
+    """Honest answers that are given no tensor."""
+    yield (
+        "dot_product",
+        lambda offset, dim, base: sum(
+            math.cos(offset / base ** (2 * i / dim)) for i in range(dim // 2)
+        ),
+    )
+    yield "better", chapter_7.ANSWERS["better"].right[0]
+    yield "reach", chapter_7.ANSWERS["reach"].right[0]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_a_notebook_sets_changes_no_verdict(name, kept):
+    SETTINGS[name]()
+    before = Settings.now()
+    for question, answer in asked_with_numbers():
+        assert check.named(question)(answer).passed, question
+    record = {"tensor": "float32", "shape": [2], "numbers": [1, "nan"]}
+    assert str(decode(record).device) == "cpu"
+    assert Values.read([1.0, 2.0]).tensor().tolist() == [1.0, 2.0]
+    if name != "device":
+        assert check.named("sinusoidal")(loops).passed
+    if name == "float16":
+        assert check.named("Root")(chapter_7.RootByLoops).passed
+    assert Settings.now() == before
+
+
+def test_a_model_left_in_inference_mode_is_trained_nevertheless():
+    with torch.inference_mode():
+        assert check.named("Root")(chapter_7.RootByLoops).passed
+        assert torch.is_inference_mode_enabled()
+
+
+def test_an_answer_is_given_tensors_where_the_notebook_makes_its_own(kept):
+    torch.set_default_device("meta")
+    ones = decode({"tensor": "float32", "shape": [3], "numbers": [1, 1, 1]})
+    seen = []
+    with pytest.raises(NotImplementedError, match="meta"):  # it cannot be compared afterwards
+        call(lambda x, y, z: seen.extend([x, *y, z]) or 1, (ones, [ones], 3))
+    assert [str(thing.device) for thing in seen[:2]] == ["meta", "meta"]
+    assert seen[2] == 3
+
+
+def test_what_an_answer_sets_lasts_no_longer_than_its_call(kept):
+    def sets(x):
+        for setting in SETTINGS.values():
+            setting()
+        return 1
+
+    before = Settings.now()
+    call(sets, (1,))
+    assert Settings.now() == before
+
+
+@pytest.mark.parametrize("made", [
+    lambda: map(list, [[1, 2], [3, 4]]),
+    lambda: map(lambda row: map(float, row), TABLE),
+    lambda: zip((1, 3), (2, 4), strict=True),
+    lambda: tuple(tuple(torch.tensor(float(x), requires_grad=True) for x in r) for r in TABLE),
+    lambda: [tuple(torch.tensor(r).unbind()) for r in TABLE],
+    lambda: tuple(map(tuple, TABLE)),
+    lambda: [np.array(r) for r in TABLE],
+])  # fmt: skip
+def test_numbers_may_come_in_any_nest(made):
+    values = Values.read(made())
+    assert (values.shape, values.flat) == ((2, 2), (1.0, 2.0, 3.0, 4.0))
+
+
+TABLE = ((1, 2), (3, 4))
+
+
+def test_who_yields_without_end_is_told_so():
+    with pytest.raises(Wrong, match="must return real numbers"):
+        Values.read(itertools.count())
+
+
+def test_a_time_limit_counts_the_time_of_the_processor(monkeypatch):
+    start = time.monotonic()
+    assert call(lambda: time.sleep(0.5) or 1, (), seconds=0.3) == 1  # others may be at work
+    with pytest.raises(TooSlow):
+        call(lambda: time.sleep(9) or 1, (), seconds=0.3)
+    assert time.monotonic() - start < 5
+    with pytest.raises(TooSlow):
+        call(forever, (1, 2), seconds=0.3)
 
 
 @pytest.mark.parametrize("name", check.names())

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
+import uuid
 import zipfile
 from pathlib import Path
 
@@ -442,28 +443,44 @@ def test_a_changed_submission_is_graded_again_and_no_other(room):
 
 
 def sandboxes():
-    """The sandboxes that run on this machine."""
+    """The sandboxes of this test: another grading may run beside it."""
     listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, check=True, text=True)
-    return {line.split()[0] for line in listed.stdout.splitlines() if " bwrap --unshare" in line}
+    pids = (line.split()[0] for line in listed.stdout.splitlines() if "bwrap --unshare" in line)
+    return {pid for pid in pids if _is_marked(pid)}
 
 
-def test_a_run_that_is_killed_loses_nothing_that_is_finished(assignment, tmp_path):
+def _is_marked(pid):
+    try:
+        return MARK.encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # it has just ended
+        return False
+
+
+MARK = f"STARTED_BY={uuid.uuid4()}"  # in what grading inherits; the sandbox clears its own
+
+
+@pytest.fixture
+def marked(monkeypatch):
+    monkeypatch.setenv(*MARK.split("="))
+
+
+def test_a_run_that_is_killed_loses_nothing_that_is_finished(assignment, tmp_path, marked):
     folder, out = tmp_path / NAME, tmp_path / "out"
     folder.mkdir()
     for name in "ab":
         nbformat.write(unanswered(), folder / f"{name}.ipynb")
     nbformat.write(solved("import time\ntime.sleep(9)"), folder / "c.ipynb")
-    before = sandboxes()
     command = [PYTHON, "-m", "grading.grade", folder, "--out", out, "--jobs", "1"]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     while not (out / "results" / "b.json").exists():
         time.sleep(0.2)
         assert process.poll() is None
     time.sleep(3)
+    assert sandboxes()
     process.send_signal(signal.SIGKILL)
     process.wait()
     time.sleep(1)
-    assert not sandboxes() - before
+    assert not sandboxes()
     assert not (out / "results" / "c.json").exists()
     finished = {path: path.stat().st_mtime_ns for path in out.glob("results/*.json")}
     assert len(finished) == 2
@@ -472,11 +489,10 @@ def test_a_run_that_is_killed_loses_nothing_that_is_finished(assignment, tmp_pat
     assert marks(table(out / "grades.csv")["c"]) == FULL
 
 
-def test_a_submission_has_a_time_limit(assignment, tmp_path):
+def test_a_submission_has_a_time_limit(assignment, tmp_path, marked):
     folder = tmp_path / NAME
     folder.mkdir()
     nbformat.write(solved(ATTACKS["blocks"].code[0]), folder / "late.ipynb")
-    before = sandboxes()
     grade(folder, tmp_path / "out", "--seconds", 15)
     report = json.loads((tmp_path / "out" / "results" / "late.json").read_text())
     assert 15 < report["seconds"] < 30  # of its own; it would never end
@@ -484,7 +500,7 @@ def test_a_submission_has_a_time_limit(assignment, tmp_path):
     assert marks(row) == NOTHING
     assert row["note"].startswith("it took longer than 15 seconds")
     time.sleep(1)
-    assert not sandboxes() - before
+    assert not sandboxes()
 
 
 FLOOD = """
@@ -615,6 +631,38 @@ def test_packages_are_the_books_versions():
     assert {name: graders[name] for name in own.keys() & graders} == {
         name: own[name] for name in own.keys() & graders
     }
+
+
+# Where many answers are right
+
+COUNTS = """
+calls = 0
+def better(first, second):
+    global calls
+    k, calls = calls % 617, calls + 1
+    return 1 if k == 0 or k >= 317 else 0
+"""
+HONEST = """
+def better(first, second):
+    gains = [b - a for a, b in zip(first, second)]
+    mean = sum(gains) / len(gains)
+    error = (sum((g - mean) ** 2 for g in gains) / (len(gains) - 1) / len(gains)) ** 0.5
+    limit = {5: 2.78, 6: 2.57, 7: 2.45}.get(len(gains), 2.16) * error
+    return (mean > limit) - (mean < -limit)
+"""
+
+
+def test_who_counts_calls_earns_nothing_where_properties_are_judged(tiny, tmp_path):
+    folder, path = tmp_path / "in", tmp_path / "judged.ipynb"
+    folder.mkdir()
+    made = tiny.read_text().replace("name: double", "name: better")
+    path.write_text(made.replace("points: 2", "points: 4").replace("2 points", "4 points"))
+    path.with_suffix(".py").write_text("from grading.questions.chapter_7 import better\n")
+    for name, code in {"counts": COUNTS, "honest": HONEST}.items():
+        nbformat.write(new_notebook(cells=[new_code_cell(code)]), folder / f"{name}.ipynb")
+    grade(folder, tmp_path / "out", "--name", path)
+    found = table(tmp_path / "out" / "grades.csv")
+    assert (found["counts"]["better"], found["honest"]["better"]) == ("0", "4")
 
 
 # Written answers

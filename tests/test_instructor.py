@@ -587,6 +587,27 @@ def test_whatever_is_written_is_shown_in_a_few_seconds(text):
     assert made
 
 
+@pytest.mark.parametrize("text", [
+    "My proof.\n\n<img " + "src=attachment:" * 19 + "a" * 9_000_000,
+    "<img src=attachment:" * 400_000,
+    "<img " + "src=attachment:" * 19 + "a" * 49_000,
+    "<img src=attachment:a" + " src=attachment:a" * 2_900,
+], ids=["long", "many", "short", "sources"])  # fmt: skip
+def test_pictures_are_looked_for_in_linear_time(text):
+    start = time.process_time()
+    rendered.page_part([(text, {})])
+    assert time.process_time() - start < 5
+
+
+def test_the_end_of_a_name_may_be_written_large(tmp_path):
+    (tmp_path / "ann.IPYNB").write_text("{}")
+    (tmp_path / "doejane_11_900_a-2.IPYNB").write_text("{}")
+    assert [(one.student, one.fault) for one in submissions.gather(tmp_path)] == [
+        ("ann", ""),
+        ("doejane_11_900_a-2", ""),
+    ]
+
+
 def test_a_macro_does_not_reach_another_students_formula():
     for told in (r"\gdef\x{y}", r"\newcommand{\x}{y}", r"\def\x{y}"):
         shown(f"${told}$")

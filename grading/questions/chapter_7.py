@@ -10,6 +10,7 @@ from torch import Tensor
 from grading.questions.master import Case, Comparison, Draw, Judged, Misconception, Test
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.check import luck
+from posenc.check.again import AskedByRows
 from posenc.check.encodings import TABLES, card_parts, learning_parts
 from posenc.check.reading import parts as reading_parts
 from posenc.check.ways import WAYS
@@ -510,6 +511,7 @@ my_encoding = Judged(
         Test(4, "another training", _another_training),
     ],
     refuses=NOT_THERE,
+    asked=AskedByRows,
 )
 
 
@@ -540,4 +542,5 @@ better = Judged(
     "better",
     [Test(2, "a few seeds", _other_seeds((5, 7))), Test(2, "more seeds", _other_seeds((12, 16)))],
     refuses=NOT_THERE,
+    asked=luck.asked,
 )

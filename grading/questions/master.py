@@ -14,6 +14,7 @@ from torch import Tensor
 
 from posenc import check
 from posenc.check import Question, Values
+from posenc.check.again import Asked
 
 
 class Case:
@@ -181,13 +182,21 @@ class Judged:
         name: the name of the answer in the notebook.
         tests: the hidden ones; `draw` makes the parts of a `posenc.check.Probe`.
         refuses: functions of `posenc` that the answer may not call when it is graded.
+        asked: how it is asked, see `posenc.check.again`.
     """
 
     misconceptions = ()
 
-    def __init__(self, name: str, tests: Sequence[Test], *, refuses: Sequence[str] = ()):
+    def __init__(
+        self,
+        name: str,
+        tests: Sequence[Test],
+        *,
+        refuses: Sequence[str] = (),
+        asked: Callable[..., Asked] = Asked,
+    ):
         self.name, self.tests = name, tuple(tests)
-        self.settings = {"refuses": tuple(refuses)}
+        self.settings = {"refuses": tuple(refuses), "asked": asked}
 
     def question(self) -> check.Probe:
         """The visible one; it knows no answer, so the package has it."""
@@ -195,9 +204,10 @@ class Judged:
 
     def hidden(self, seed: int) -> list[check.Probe]:
         """The hidden tests in order, with the settings that a seed gives."""
+        drawn = [(Draw(seed, f"{self.name} {n}"), test) for n, test in enumerate(self.tests)]
         return [
-            check.Probe(self.name, test.draw(Draw(seed, f"{self.name} {number}")), **self.settings)
-            for number, test in enumerate(self.tests)
+            check.Probe(self.name, test.draw(draw), seed=draw.integer(0, 2**62), **self.settings)
+            for draw, test in drawn
         ]
 
 

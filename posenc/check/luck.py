@@ -2,26 +2,33 @@
 
 Pairs of losses are drawn whose truth is known: the method's own advantage, the difficulty of a
 seed, which both methods share, and chance. What the answer says of many such pairs is counted.
+They come in an order that is drawn, the better method first or second: nobody can count along.
 """
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
+from posenc.check.again import Asked
 from posenc.check.calls import Wrong
 from posenc.check.plain import Values
 from posenc.check.question import Probe
 
 Numbers = Callable[..., Values]  # of arguments, and perhaps a seed
+Pauses = Generator[None, None, None]  # where questions of other parts may come between
+Claims = Generator[None, None, list[int]]
 
 DRAWS = 150
 FALSE = 0.12  # the share of claims that may be made where there is nothing
 FOUND = 0.6  # the share of claims that must be made where there is something
 
 
-def losses(generator: Generator, seeds: int, lead: float, shared: float) -> tuple[Tensor, Tensor]:
+def losses(
+    generator: torch.Generator, seeds: int, lead: float, shared: float
+) -> tuple[Tensor, Tensor]:
     """Losses of two methods, seed by seed.
 
     Args:
@@ -46,14 +53,24 @@ def _said(numbers: Numbers, first: Tensor, second: Tensor) -> int:
     return int(values.flat[0])
 
 
-def _claims(numbers: Numbers, seed: int, seeds: int, lead: float, shared: float) -> list[int]:
-    generator = Generator().manual_seed(seed)
-    return [_said(numbers, *losses(generator, seeds, lead, shared)) for _ in range(DRAWS)]
+def _claims(numbers: Numbers, seed: int, seeds: int, lead: float, shared: float) -> Claims:
+    """What is said of many pairs, 1 where the one with the lead is called better."""
+    generator = torch.Generator().manual_seed(seed)
+    found = []
+    for _ in range(DRAWS):
+        yield
+        first, second = losses(generator, seeds, lead, shared)
+        if torch.rand((), generator=generator) < 0.5:
+            found.append(_said(numbers, first, second))
+        else:
+            found.append(-_said(numbers, second, first))
+    return found
 
 
-def _require_symmetry(numbers: Numbers, seed: int, seeds: int) -> None:
-    generator = Generator().manual_seed(seed)
+def _require_symmetry(numbers: Numbers, seed: int, seeds: int) -> Pauses:
+    generator = torch.Generator().manual_seed(seed)
     for lead in (0.0, 1.0, 3.0):
+        yield
         first, second = losses(generator, seeds, lead, 3.0)
         said = _said(numbers, first, second)
         if _said(numbers, second, first) != -said:
@@ -68,24 +85,27 @@ def _require_symmetry(numbers: Numbers, seed: int, seeds: int) -> None:
             "with 1 added to all losses": (first + 1, second + 1),
         }
         for name, (one, other) in others.items():
+            yield
             if _said(numbers, one, other) != said:
                 raise Wrong(f"{name} it says something else", "Which unit is in your threshold?")
 
 
-def _require_sign(numbers: Numbers, seed: int, seeds: int) -> None:
+def _require_sign(numbers: Numbers, seed: int, seeds: int) -> Pauses:
     first = torch.linspace(1.0, 1.01, seeds, dtype=torch.float64)
     if _said(numbers, first, first + 1 + 0.001 * first) != 1:
         raise Wrong(
             "it does not see that losses lower by 1, with every seed, are better",
             "A loss is the better the lower it is.",
         )
+    yield
     if _said(numbers, first, first) != 0:
         raise Wrong("equal losses are no tie", "Is something divided by zero?")
 
 
-def _require_caution(numbers: Numbers, seed: int, seeds: int) -> None:
+def _require_caution(numbers: Numbers, seed: int, seeds: int) -> Pauses:
     for shared in (0.0, 10.0):
-        share = sum(map(abs, _claims(numbers, seed, seeds, 0.0, shared))) / DRAWS
+        said = yield from _claims(numbers, seed, seeds, 0.0, shared)
+        share = sum(map(abs, said)) / DRAWS
         if share > FALSE:
             raise Wrong(
                 f"of two equal methods with {seeds} seeds one is called better in {share:.0%} "
@@ -94,10 +114,11 @@ def _require_caution(numbers: Numbers, seed: int, seeds: int) -> None:
             )
 
 
-def _require_power(numbers: Numbers, seed: int, seeds: int) -> None:
+def _require_power(numbers: Numbers, seed: int, seeds: int) -> Pauses:
     lead = 5 / math.sqrt(seeds)  # what a good rule finds nearly always
     for shared in (0.0, 10.0):
-        share = _claims(numbers, seed, seeds, lead, shared).count(1) / DRAWS
+        said = yield from _claims(numbers, seed + 1, seeds, lead, shared)
+        share = said.count(1) / DRAWS
         if share < FOUND:
             paired = "Both share their seeds. What is left if you take differences seed by seed?"
             few = "With more seeds one of them may disagree, and the mean still be clear."
@@ -107,7 +128,7 @@ def _require_power(numbers: Numbers, seed: int, seeds: int) -> None:
             )
 
 
-def parts(seed: int, *seeds: int) -> dict[str, Callable[[Numbers], None]]:
+def parts(seed: int, *seeds: int) -> dict[str, Callable[[Numbers], Pauses]]:
     """What a rule must do.
 
     Args:
@@ -121,14 +142,15 @@ def parts(seed: int, *seeds: int) -> dict[str, Callable[[Numbers], None]]:
         "a clear lead is found": _require_power,
     }
 
-    def part(require: Callable[[Numbers, int, int], None]) -> Callable[[Numbers], None]:
-        def in_all(numbers: Numbers) -> None:
+    def part(require: Callable[[Numbers, int, int], Pauses]) -> Callable[[Numbers], Pauses]:
+        def in_all(numbers: Numbers) -> Pauses:
             for count in seeds:
-                require(numbers, seed, count)
+                yield from require(numbers, seed, count)
 
         return in_all
 
     return {label: part(require) for label, require in required.items()}
 
 
-better = Probe("better", parts(0, 5, 14), refuses=["posenc.lab.paired._interval"])
+asked = functools.partial(Asked, chance=0.15)  # resampling may draw random numbers itself
+better = Probe("better", parts(0, 5, 14), refuses=["posenc.lab.paired._interval"], asked=asked)

@@ -1,5 +1,6 @@
 """Plain data: what an answer is given and what it returns, as JSON has it; nothing executable."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -56,7 +57,8 @@ def decode(data: object) -> object:
 
         return next(m for m in METHODS.values() if m.__name__ == data["method"])
     numbers = [_NOT_FINITE.get(x, x) for x in data["numbers"]]
-    made = torch.tensor(numbers, dtype=_DTYPES[data["tensor"]]).reshape(data["shape"])
+    dtype = _DTYPES[data["tensor"]]
+    made = torch.tensor(numbers, dtype=dtype, device="cpu").reshape(data["shape"])
     return made.T.contiguous().T if data.get("columns") else made
 
 
@@ -137,7 +139,13 @@ class Values:
 
     def tensor(self) -> Tensor:
         """As a tensor, in float64."""
-        return torch.tensor(self.flat, dtype=torch.float64).reshape(self.shape)
+        return torch.tensor(self.flat, dtype=torch.float64, device="cpu").reshape(self.shape)
+
+    def rows(self) -> list[tuple[float, ...]]:
+        """The numbers at each index of the first axis; none if there is no axis."""
+        size = math.prod(self.shape[1:])
+        count = self.shape[0] if self.shape else 0
+        return [self.flat[size * i : size * (i + 1)] for i in range(count)]
 
 
 def _number(data: object) -> float:
@@ -165,12 +173,16 @@ def _numbers(tensor: Tensor) -> list:
 
 
 def _as_tensor(returned: object) -> Tensor:
-    if isinstance(returned, list | tuple) and any(isinstance(x, Tensor | list) for x in returned):
+    if isinstance(returned, map | zip):
+        returned = list(itertools.islice(returned, LARGEST))
+    nested = Tensor | list | tuple | map | zip
+    if isinstance(returned, list | tuple) and any(isinstance(x, nested) for x in returned):
         return torch.stack([_as_tensor(x) for x in returned])
     if isinstance(returned, Tensor):
         values = returned.detach().cpu()
     else:
-        values = torch.tensor(np.asarray(returned).tolist(), dtype=torch.float64)
+        numbers = np.asarray(returned).tolist()
+        values = torch.tensor(numbers, dtype=torch.float64, device="cpu")
     if values.is_complex():
         raise TypeError("the numbers must be real")
     return values.double()

@@ -5,13 +5,15 @@ What is right, and what somebody with a misconception would return, is on record
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torch import Tensor
 
-from posenc.check.calls import UNANSWERED, TooSlow, Wrong
+from posenc.check import again
+from posenc.check.calls import UNANSWERED, Settings, TooSlow, Wrong
 from posenc.check.plain import Values, decode, encode
 from posenc.check.ways import ask
 
@@ -146,11 +148,15 @@ class Question:
     def __call__(self, answer: object) -> Verdict:
         """Try an answer, which is anything and should be a function; never raises."""
 
+        theirs = Settings.now()
+
         def numbers(case: Case, seed: int | None = None) -> Values:
             given = {"seconds": self.seconds, "refuses": self.refuses, "seed": seed}
-            return ask(answer, case.arguments, way=case.way, **given)
+            with theirs.used():
+                return ask(answer, case.arguments, way=case.way, **given)
 
-        return self.judge(numbers)
+        with Settings().used():
+            return self.judge(numbers)
 
     def judge(self, numbers: Callable[..., Values]) -> Verdict:
         """Compare numbers with those on record, wherever they come from.
@@ -221,9 +227,7 @@ class Question:
         except Wrong:
             changed = True
         if changed:
-            parts[0] = Part(case.label, "the same call, made again, gives another result")
-            hint = "Does it keep something from call to call, or draw random numbers?"
-            return Verdict(self.name, tuple(parts), "not a function", hint)
+            return _no_function(self.name, parts)
         return Verdict(self.name, tuple(parts))
 
     def _recognised(self, seen: Sequence[Values | None]) -> int | None:
@@ -306,9 +310,23 @@ def _recorded(case: Case, digits: int) -> dict:
 def asking(
     answer: object, seconds: float = 10.0, refuses: Sequence[str] = ()
 ) -> Callable[..., Values]:
-    """The numbers that an answer gives for arguments, perhaps with a seed for random numbers."""
-    settings = {"seconds": seconds, "refuses": refuses}
-    return lambda arguments, seed=None: ask(answer, arguments, seed=seed, **settings)
+    """The numbers that an answer gives for arguments, perhaps with a seed for random numbers.
+
+    It is asked with the settings of torch that are in force now, whatever they are later.
+    """
+    theirs = Settings.now()
+
+    def numbers(arguments: tuple, seed: int | None = None) -> Values:
+        with theirs.used():
+            return ask(answer, arguments, seed=seed, seconds=seconds, refuses=refuses)
+
+    return numbers
+
+
+def _no_function(name: str, parts: Sequence[Part]) -> Verdict:
+    """All was right, but an answer depends on more than on what it is given."""
+    changed = Part(parts[0].label, again.CHANGED)
+    return Verdict(name, (changed, *parts[1:]), "not a function", again.HINT)
 
 
 class Probe:
@@ -316,9 +334,12 @@ class Probe:
 
     Args:
         name: the name of the answer in the notebook.
-        parts: label -> function of `asking(answer)`; it raises `Wrong` or returns.
+        parts: label -> function of `asking(answer)`; it raises `Wrong` or returns. As a generator
+            it yields where questions of other parts may come between its own.
         seconds: time limit of each call of the answer.
         refuses: functions of `posenc` that the answer may not call.
+        seed: of the order and number of the questions.
+        asked: how they are asked, see `posenc.check.again`.
     """
 
     def __init__(
@@ -328,27 +349,47 @@ class Probe:
         *,
         seconds: float = 10.0,
         refuses: Sequence[str] = (),
+        seed: int = 0,
+        asked: Callable[..., again.Asked] = again.Asked,
     ):
         self.name, self.seconds, self.refuses = name, seconds, tuple(refuses)
-        self.parts = dict(parts)
+        self.parts, self.seed, self.asked = dict(parts), seed, asked
 
     def __call__(self, answer: object) -> Verdict:
         """Try an answer, which is anything and should be a function; never raises."""
-        return self.judge(asking(answer, self.seconds, self.refuses))
+        numbers = asking(answer, self.seconds, self.refuses)
+        with Settings().used():
+            return self.judge(numbers)
 
     def judge(self, numbers: Callable[..., Values]) -> Verdict:
         """Measure what comes from wherever: numbers for arguments, or `Wrong`."""
-        parts, hint = [], ""
-        for label, part in self.parts.items():
+        draw = random.Random(self.seed)
+        asked = self.asked(numbers, draw)
+        left = {label: _steps(part, asked) for label, part in self.parts.items()}
+        faults: dict[str, Wrong] = {}
+        while left:
+            label = draw.choice(list(left))
             try:
-                part(numbers)
-                parts.append(Part(label))
+                if next(left[label], True):
+                    del left[label]
             except Wrong as error:
-                parts.append(Part(label, str(error)))
-                hint = hint or error.hint
+                faults[label] = error
+                del left[label]
             except Exception as error:  # of a measurement: strange numbers, for example
-                parts.append(Part(label, f"it cannot be measured: {type(error).__name__}"))
-        return Verdict(self.name, tuple(parts), hint=hint)
+                faults[label] = Wrong(f"it cannot be measured: {type(error).__name__}")
+                del left[label]
+        parts = [Part(label, str(faults.get(label, ""))) for label in self.parts]
+        if not faults and not asked.keeps():
+            return _no_function(self.name, parts)
+        hints = [faults[label].hint for label in self.parts if label in faults]
+        return Verdict(self.name, tuple(parts), hint=next(filter(None, hints), ""))
+
+
+def _steps(part: Callable[[Callable[..., Values]], object], asked: again.Asked) -> Iterator[None]:
+    """A part of a probe, from one of its pauses to the next."""
+    found = part(asked)
+    if isinstance(found, Iterator):
+        yield from found
 
 
 class _Different(Wrong):

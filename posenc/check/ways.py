@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from posenc.check.calls import Wrong, call, kind, require_answer
+from posenc.check.calls import Settings, Wrong, call, kind, require_answer
 from posenc.check.plain import Values
 
 
@@ -40,7 +40,8 @@ def ask(
         Wrong: if there are none.
     """
     require_answer(answer)
-    with _without(refuses), _seeded(seed):
+    plain = contextlib.nullcontext() if way == "call" else Settings().used()
+    with _without(refuses), _seeded(seed), plain:  # models are made as the laboratory makes them
         return WAYS[way](answer, arguments, seconds)
 
 
