@@ -31,7 +31,7 @@ export default live({
       `Base ${v.base_said}, trained on ${v.trained_said} tokens: ${v.partly} of ${pairs} pairs have ` +
       `not made a full turn; the slowest needs ${v.slowest_said} tokens. `;
     if (!v.new) return said + `A text of ${v.length_said} shows no new angle.`;
-    return said + `In a text of ${v.length_said} these ${v.new} meet new angles.`;
+    return said + `In a text of ${v.length_said} these ${v.new} meet new angles on the way.`;
   },
   drags: {
     seen: ({ at, state, data: { pairs } }) => ({ trained: tokens(at.y, state, pairs) }),

@@ -77,7 +77,8 @@ def seen_turns(
         )
         if not values["new"]:
             return said + f"A text of {values['length_said']} shows no new angle."
-        return said + f"In a text of {values['length_said']} these {values['new']} meet new angles."
+        length, new = values["length_said"], values["new"]
+        return said + f"In a text of {length} these {new} meet new angles on the way."
 
     picture = plot(
         h("rect", y=LOW, height=-LOW, width=pairs, class_="unseen", data_set="--x:split"),
