@@ -465,3 +465,30 @@ def test_qwens_and_internlms_own_scaling_is_said(scaled):
 def test_a_rotary_dim_that_is_not_read_is_noted(given):
     notes = " ".join(models(PHI | ({"rotary_dim": 64} if given else {})).notes)
     assert ("rotary_dim 64 is ignored: phi reads" in notes) == given
+
+
+def test_code_that_counts_on_is_named_though_its_scores_are_right():
+    seen = [0]
+
+    def counting(q, k):
+        t = count(q) + seen[0] % 97
+        seen[0] += 5
+        return wide(q, t), wide(k, t)
+
+    def wide(x, t):
+        return Rope(inverse_frequencies(64), 64)(x.transpose(1, 2), t).transpose(1, 2)
+
+    found = compare(counting, LLAMA)
+    assert not found.agrees
+    assert "it keeps state" in found.mistake
+
+
+@pytest.mark.parametrize("channels", [1, 16])
+def test_one_channel_that_turns_is_no_padded_table(channels):
+    rope = Rope(inverse_frequencies(64), 64)
+
+    def part(x, positions):
+        return torch.cat((rope(x, positions)[..., :channels], x[..., channels:]), dim=-1)
+
+    told = identify(part, dim=64).warnings[0]
+    assert ("beyond the channels that turn" in told) == (channels > 1)

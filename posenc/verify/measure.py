@@ -147,7 +147,7 @@ def _bent(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> str:
                 f"the {which} channel of each pair is made of the other one as it comes out, not "
                 "as it went in: written in place, before it was read for the last time"
             )
-    if all(kept) and near(c, 0) and near(d, 1) and near(torch.hypot(a, b), 1):
+    if a.shape[-1] > 1 and all(kept) and near(c, 0) and near(d, 1) and near(torch.hypot(a, b), 1):
         return BEYOND
     if near(torch.hypot(a, b), 1) and near(torch.hypot(c, d), 1) and all(kept):
         return (

@@ -160,7 +160,7 @@ def compare_rotations(
         agrees, told = False, ("frequencies of a longer text kept", KEPT)
     if mine.state:
         notes += [] if agrees or told[1] == mine.state else [mine.state]
-        told = (mine.state.partition(":")[0], mine.state) if agrees else told
+        told = told if told[0] else (mine.state.partition(":")[0], mine.state)
         agrees = False
     if mine.tables:
         limit = f" in tables of cos and sin{limit}"
