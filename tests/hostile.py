@@ -598,8 +598,8 @@ ATTACKS: dict[str, Attack] = {
         "moved", "class E(list):\n    def __iter__(self):\n        while True: yield 1\n"
         "def moved(*a):\n    return E([1])"
     ),
-    "answer_is_late": instead_of(
-        "moved", "import time\ndef moved(*a):\n    time.sleep(11)\n    return a[0]"
+    "answer_is_slow": instead_of(
+        "moved", "import time\ndef moved(*a):\n    time.sleep(4)\n    return a[0]"
     ),
     "answer_raises_much": instead_of("moved", "def moved(*a):\n    raise ValueError('x' * 10**8)"),
     "answer_breaks_the_line": instead_of(

@@ -606,6 +606,14 @@ def test_who_yields_without_end_is_told_so():
         Values.read(itertools.count())
 
 
+def test_reading_what_is_returned_has_a_time_limit_too():
+    class Endless(list):
+        def __iter__(self):
+            return itertools.repeat(1)
+
+    assert "did not finish within 0.3 seconds" in str(doubled(lambda x, times: Endless([1])))
+
+
 def test_a_time_limit_counts_the_time_of_the_processor(monkeypatch):
     start = time.monotonic()
     assert call(lambda: time.sleep(0.5) or 1, (), seconds=0.3) == 1  # others may be at work

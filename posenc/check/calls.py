@@ -81,12 +81,10 @@ def call(function: object, arguments: tuple, *, seconds: float = 10.0) -> object
         raise Wrong(f"it must be a function, got {kind(function)}")
     given = _where_tensors_are_made(copy.deepcopy(arguments))
     try:
-        with _undisturbed(), _limit(seconds):
+        with _undisturbed(), limited(seconds):
             result = function(*given)
-    except (KeyboardInterrupt, Refused):
+    except (KeyboardInterrupt, Refused, TooSlow):
         raise
-    except TimeLimit:
-        raise TooSlow(f"it did not finish within {seconds:g} seconds", LOOP_HINT) from None
     except BaseException as error:  # whatever it is, it costs the answer only
         hint = DTYPE_HINT if "dtype" in _describe(error) else ""
         raise Wrong(f"it raised {_describe(error)}{_line(error, function)}", hint) from None
@@ -169,6 +167,16 @@ def _undisturbed() -> Iterator[None]:
     finally:
         torch.set_rng_state(state)
         settings._set()
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """The time limit of `call`, for what comes after it; raises `TooSlow`."""
+    try:
+        with _limit(seconds):
+            yield
+    except TimeLimit:
+        raise TooSlow(f"it did not finish within {seconds:g} seconds", LOOP_HINT) from None
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from posenc.check.calls import Settings, Wrong, call, kind, require_answer
+from posenc.check.calls import Settings, Wrong, call, kind, limited, require_answer
 from posenc.check.plain import Values
 
 
@@ -46,7 +46,9 @@ def ask(
 
 
 def _called(answer: object, arguments: tuple, seconds: float) -> Values:
-    return Values.read(call(answer, arguments, seconds=seconds))
+    returned = call(answer, arguments, seconds=seconds)
+    with limited(seconds):  # reading runs code of its own class
+        return Values.read(returned)
 
 
 def _made(answer: object, num_heads: int, *, causal: bool) -> object:
