@@ -104,6 +104,36 @@ def test_a_spoilt_file_is_refused(small, tmp_path):
         stretch.stretch(path)
 
 
+def test_a_spoilt_package_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "stretch.jsonl").write_text("{}\n")
+    monkeypatch.setattr(stretch, "RESULTS", tmp_path / "stretch.jsonl")
+    with pytest.raises(ValueError, match=r"every shipped line must be a record, got .*line 1"):
+        stretch.recorded()
+
+
+def test_more_training_goes_on_from_the_weights_with_texts_of_its_own(monkeypatch):
+    model = Transformer(Config(97, True, 64, **stretch.SIZE), stretch.Unscaled, seed=0)
+    asked = []
+
+    def noted(*words, **options):
+        asked.append((words, options))
+        return model
+
+    monkeypatch.setattr(stretch, "train", noted)
+    run = next(r for r in stretch.runs([3]) if r.knobs["further"] and "Yarn" in r.method)
+    assert stretch._stretched(model, run) is model
+    (((method, task), options),) = asked
+    assert (method, task) == (stretch.Yarn, stretch.TASK)
+    assert options == {
+        "train_length": stretch.LENGTHS[2],
+        "recipe": stretch.FURTHER,
+        "size": stretch.SIZE,
+        "seed": 3,
+        "data_seed": 2003,  # the first training drew with 1003
+        "start": model,
+    }
+
+
 def test_two_at_once_are_refused(small, tmp_path, capsys):
     with alone(tmp_path / "stretch.jsonl"):
         assert main(["stretch", "--results", str(tmp_path)]) == 1

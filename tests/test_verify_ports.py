@@ -9,6 +9,7 @@ import torch
 
 from posenc import alibi_slopes, angles, inverse_frequencies, rotate, yarn_scaling
 from posenc.verify import Rope, compare, identify, models
+from posenc.verify.besides import TORN
 from posenc.verify.cli import main
 
 INV = inverse_frequencies(64).float()
@@ -214,7 +215,7 @@ def without_stride(heads):  # the slopes after the power of two taken one by one
 
 
 SLOPES = [
-    (without_stride(12), "3 of 12 slopes are not as published: head 9"),
+    (without_stride(12), "heads from 8 on have every slope of 16 heads"),
     (alibi_slopes(16)[:12], "the first 12 of those of 16 heads"),
     (
         torch.cat((alibi_slopes(16)[::2], alibi_slopes(16)[1::2]))[:12],
@@ -418,13 +419,13 @@ def ntk(exponent, *, rows=False):
     [
         (ntk(64 / 62), ""),
         (ntk(1.0), "exponent d/(d - 2) forgotten"),
-        (ntk(64 / 62, rows=True), "frequencies of short texts always"),
+        (ntk(64 / 62, rows=True), "the rows of the call taken for the length of the text"),
     ],
 )
 def test_a_length_is_followed_call_by_call(port, mistake, reference):
     found = compare(port, reference)
     assert found.agrees == (not mistake)
-    one_alone = reference is not DYNAMIC and mistake.startswith("frequencies")
+    one_alone = reference is not DYNAMIC and mistake.startswith("the rows")
     assert found.mistake == ("the length heeded by one alone" if one_alone else mistake)
 
 
@@ -837,10 +838,16 @@ def test_sections_are_held_against_the_configuration(widths, same):
     config = {**MROPE, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]}}
     found = compare(by_sections(widths), config)
     assert found.agrees == same
-    assert found.mistake == ("" if same else "rows of positions read otherwise")
+    assert found.mistake == ("" if same else TORN)
+    plain = Rope(inverse_frequencies(64), 64)
+    told = "agree for a text" if same else "differ"  # pairs are torn, whatever the sections
+    assert str(compare(by_sections(widths), plain)).startswith(told)
+
+
+def test_sections_of_another_number_of_pairs_are_refused():
     other = {**MROPE, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 8]}}
-    assert any("is of 28 pairs, the head has 32" in note for note in models(other).notes)
-    assert str(compare(by_sections(widths), other)).startswith("agree for a text")
+    with pytest.raises(ValueError, match=r"sum up to the 32 pairs that turn, got \[8, 12, 8\]"):
+        models(other)
 
 
 FALCON = {
@@ -877,8 +884,8 @@ def test_a_bias_is_held_against_a_configuration(bias, config, mistake):
     assert found.agrees == (not mistake)
     assert mistake in found.mistake
     assert ("keys after the query" in found.not_compared) == (not mistake)
-    with pytest.raises(ValueError, match=r"must be \[h, q, k\] with .* heads, got \(3, "):
-        compare(bias[:3], config)
+    with pytest.raises(ValueError, match=r"must be \[h, q, k\] with .* heads, .* got \(5, "):
+        compare(bias[:5], config)
 
 
 def test_falcons_positions_in_bfloat16_keep_the_slopes_name():
@@ -1012,11 +1019,8 @@ def test_what_is_turned_only_in_part_is_said(which):
         out[some] = PLAIN(x, positions)[some]
         return out
 
-    told = f"equal {which}"
-    if which == "heads":
-        with pytest.raises(ValueError, match="Equal heads come out different"):
-            identify(partly)
-        return
+    told = {"heads": "40 heads: vectors in heads 1 and on are not turned", "texts": "equal texts"}
+    told = told[which]
     found = identify(partly)
     assert len(found.warnings) == 1
     assert found.warnings[0].startswith(told)
@@ -1063,9 +1067,9 @@ def test_a_module_with_three_rows_of_positions(given):
 
     config = {**MROPE, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]}}
     found = compare(Rotary(), config, apply=applied)
-    assert found.agrees
-    assert str(found).splitlines()[0] == ("agree" + " for a text" * (given == "one row"))
-    assert any("yours takes one" in text for text in found.not_compared) == (given == "one row")
+    assert found.agrees == (given == "three rows")
+    assert str(found).startswith("agree" if found.agrees else "undecided: no difference was seen")
+    assert any("which the reference takes" in text for text in found.undecided) != found.agrees
 
 
 @pytest.mark.parametrize("row", [0, 1])

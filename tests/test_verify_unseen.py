@@ -231,7 +231,7 @@ def test_padding_and_batches_are_looked_at_in_keys_too(first):
 
     found = compare(keys, LLAMA)
     assert found.agrees != first
-    assert found.mistake == ("one row of positions for the whole batch" if first else "")
+    assert found.mistake == ("keys: one row of positions for the whole batch" if first else "")
 
 
 # Biases and buckets

@@ -47,22 +47,47 @@ def first_after_others(turn: Turn) -> int | None:
     return None
 
 
-def axes_of(turn: Turn, rope: Rope | None) -> list[int] | None:
-    """Which row of positions [3, n] each pair follows; None if a pair follows none of them."""
+def axes_of(turn: Turn, rope: Rope | None) -> tuple[list[int] | None, str]:
+    """Which row of positions [3, n] each pair follows, None if one follows none; and in words."""
     if rope is None or turn.axes is None:
-        return None
+        return None, axes_told(None)
     rows = torch.tensor([[0], [1009], [30_011]])
     x = torch.randn(1, 1, turn.head_dim, generator=torch.Generator().manual_seed(5))
     try:
         seen = turn.axes(x, rows).double()
     except Exception:  # whatever somebody else's code does with three rows
-        return None
+        return None, axes_told(None)
     half = len(rope.inv_freq)
-    firsts = rope.first + torch.arange(half) * (2 if rope.pairing == "interleaved" else 1)
-    apart = torch.stack([(rope.but(axis=None)(x, row) - seen).abs()[0, 0, firsts] for row in rows])
-    if (apart.amin(dim=0) > 0.02 * x.abs().max()).any():
-        return None
-    return apart.argmin(dim=0).tolist()
+    step, partner = (2, 1) if rope.pairing == "interleaved" else (1, half)
+    firsts = rope.first + step * torch.arange(half)
+    apart = torch.stack([(rope.but(axis=None)(x, row) - seen).abs()[0, 0] for row in rows])
+    if (apart.amin(dim=0)[rope.first : rope.first + 2 * half] > 0.02 * x.abs().max()).any():
+        return None, axes_told(None)
+    one, two = (apart[:, c].argmin(dim=0).tolist() for c in (firsts, firsts + partner))
+    return (one, axes_told(one)) if one == two else (None, _torn(one, two, partner))
+
+
+TORN = "the two channels of a pair follow different rows of positions"
+
+
+def _torn(one: list[int], two: list[int], partner: int) -> str:
+    """What pairs do whose channels follow different rows, and which mistake it may be."""
+    pairs = [i for i, (a, b) in enumerate(zip(one, two, strict=True)) if a != b]
+    rows = [*one, *two]
+    told = [
+        f"channels {ranges([c for c, row in enumerate(rows) if row == here])} follow row {here}"
+        for here in sorted(set(rows))
+    ]
+    which = f". {'; '.join(told)}" if partner > 1 else ""
+    if partner > 1 and rows == sorted(rows):
+        which += (
+            "; the sections are doubled where they should be repeated: sections * 2 repeats a "
+            "list, but doubles the numbers of an array or a tensor"
+        )
+    return (
+        f"{TORN} (pairs {ranges(pairs)}), so that with rows that differ, as for an image, it is no "
+        f"rotation: lengths change{which}"
+    )
 
 
 def axes_told(axis: list[int] | None) -> str:
@@ -85,10 +110,40 @@ def axes_told(axis: list[int] | None) -> str:
     return f"three rows of positions; {', '.join(told)}"
 
 
+PIECES = (
+    ("a text that does not begin at 0", torch.arange(3, 7)),
+    ("rows out of order", torch.tensor([6, 0, 5, 3])),
+)
+RENUMBERED = (
+    "each row turns by its own position only in a call that begins at 0 and rises: positions are "
+    "counted from the first of the call or its least one, or are sorted; wrong for a second piece "
+    "of a prompt, and for what is padded or packed"
+)
+
+
 def chunks_differ(turn: Turn) -> bool:
     """Whether four rows after three others turn otherwise than one by one."""
     x, rows = torch.ones(1, 4, turn.head_dim), torch.arange(3, 7)
     return not torch.allclose(turn.chunk(x, rows), turn(x, rows), atol=1e-4)
+
+
+def renumbers(turn: Turn) -> bool:
+    """Whether pieces of a text turn otherwise than in a call of the whole, which rises from 0."""
+    if not turn.explicit or turn.counted is not None:
+        return False
+    x = torch.randn(1, 1, turn.head_dim, generator=torch.Generator().manual_seed(8))
+    whole = turn(x.repeat(1, 7, 1), torch.arange(7))
+    return any(
+        not torch.allclose(turn(x.repeat(1, 4, 1), rows), whole[:, rows], atol=1e-3)
+        for _, rows in PIECES
+    )
+
+
+def heeds_axes(turn: Turn) -> bool:
+    """Whether rows of positions after the first change anything."""
+    x = torch.randn(1, 4, turn.head_dim, generator=torch.Generator().manual_seed(5))
+    rows = torch.tensor([[3, 3, 3, 3], [0, 5, 1, 9], [4, 2, 8, 0]])
+    return not torch.allclose(turn.axes(x, rows), turn.axes(x, rows[:1].expand(3, -1)), atol=1e-3)
 
 
 def keys_slips(turn: Turn) -> list[str]:
@@ -148,7 +203,8 @@ def _far_keys(turn: Turn, x: Tensor) -> list[str]:
     same = 7
     for p in FAR:
         try:
-            queries, keys = (each(x, torch.tensor([p])) for each in (turn, turn.keys))
+            far = torch.full((4,), p)  # what is done for a single row is looked at elsewhere
+            queries, keys = (each(x.repeat(1, 4, 1), far) for each in (turn, turn.keys))
         except Exception:  # it goes no further
             return []
         if (queries - keys).abs().max() > 0.05 * x.abs().max():

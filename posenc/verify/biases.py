@@ -162,6 +162,15 @@ def _name_slopes(slopes: Tensor, near: float) -> tuple[str, str, dict, tuple]:
         text = f"{sign}those of {power} heads, first, third, ... before second, fourth, ..."
         warnings += (f"{text}: the published rule has them the other way round",)
         return text, "exchanged", {"order": "exchanged"}, warnings
+    fewer = power // 2
+    every = torch.cat((right[:fewer], slopes_of(power)))[:heads]
+    if heads != power and torch.allclose(size, every, rtol=near):
+        warnings += (
+            f"heads from {fewer} on have every slope of {power} heads, not every second one: "
+            f"m^(h - {fewer} + 1) where m^(2(h - {fewer}) + 1) is meant",
+        )
+        text = f"{sign}as published up to head {fewer - 1}, then every one of {power} heads'"
+        return text, "as published", {"order": "every"}, warnings
     wrong = ((size / right - 1).abs() > near).nonzero().flatten()
     if 2 * len(wrong) <= heads:
         told = ", ".join(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 
 import torch
@@ -15,17 +16,8 @@ Found = tuple[dict, dict, tuple, tuple]  # facts, data, warnings, unknown
 
 
 def identify_buckets(buckets: Tensor | Callable[[Tensor], Tensor]) -> Found:
-    """Name a bucketing of relative positions: a function of key - query, or its matrix [n, n]."""
-    if isinstance(buckets, Tensor):
-        if buckets.ndim != 2:
-            raise ValueError(f"buckets must be [q, k], got shape {tuple(buckets.shape)}")
-        q, k = buckets.shape
-        relative = torch.cat((torch.arange(1 - q, 0), torch.arange(k)))
-        seen = torch.cat((buckets[1:, 0].flip(0), buckets[0]))
-    else:
-        relative = torch.arange(-2000, 2001)
-        seen = buckets(relative)
-    seen = seen.long()
+    """Name a bucketing of relative positions: a function of key - query, or its matrix [q, k]."""
+    relative, seen = by_distance(buckets)
     for flipped in (False, True):
         r = -relative if flipped else relative
         for both in (True, False):
@@ -43,6 +35,59 @@ def identify_buckets(buckets: Tensor | Callable[[Tensor], Tensor]) -> Found:
                 warning = f"{known.name}: {known.hint}"
                 return facts, {"method": "t5", **right, "mistake": known.name}, (warning,), ()
     return facts, {"method": "unknown"}, (), ("the rule",)
+
+
+def by_distance(buckets: Tensor | Callable) -> tuple[Tensor, Tensor]:
+    """Relative positions (key - query), rising, and the bucket of each.
+
+    Args:
+        buckets: a matrix [q, k], the first query at the first key; or a function of relative
+            positions, of a tensor of them or of one number.
+
+    Raises:
+        ValueError: if a matrix has other axes, or buckets that do not depend on key - query alone;
+            or if a function gives no integer for each relative position.
+    """
+    if isinstance(buckets, Tensor):
+        if buckets.ndim != 2:
+            raise ValueError(f"buckets must be [q, k], got shape {tuple(buckets.shape)}")
+        if buckets.numel() == 0:
+            return torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long)
+        q, k = buckets.shape
+        relative = torch.cat((torch.arange(1 - q, 0), torch.arange(k)))
+        seen = torch.cat((buckets[1:, 0].flip(0), buckets[0])).long()
+        again = seen[torch.arange(k) - torch.arange(q)[:, None] + q - 1]
+        if not torch.equal(again, buckets.long()):
+            row, column = (again != buckets.long()).nonzero()[0].tolist()
+            raise ValueError(
+                "buckets must depend on key - query alone, the first query at the first key; got "
+                f"{int(buckets[row, column])} at [{row}, {column}] and {int(again[row, column])} "
+                "elsewhere on that diagonal"
+            )
+        return relative, seen
+    return RELATIVE, _asked(buckets)
+
+
+RELATIVE = torch.arange(-2000, 2001)
+
+
+def _asked(rule: Callable) -> Tensor:
+    """The bucket of each of RELATIVE: all at once, or else one by one."""
+    advice = (
+        "a rule of buckets is called with relative positions, key - query, an integer tensor "
+        f"[{len(RELATIVE)}] or one int at a time; a rule of two positions is wrapped, "
+        "lambda relative: f(relative, 0) where f takes the key first"
+    )
+    try:
+        seen = rule(RELATIVE)
+        if isinstance(seen, Tensor) and seen.shape == RELATIVE.shape:
+            return seen.long()
+    except Exception:  # it takes one number at a time, perhaps
+        seen = None
+    try:
+        return torch.tensor([operator.index(rule(r)) for r in RELATIVE.tolist()])
+    except Exception as error:
+        raise ValueError(f"{advice}; it failed: {type(error).__name__}: {error}") from None
 
 
 def bucket_mistakes(*, num_buckets: int, max_distance: int, bidirectional: bool) -> list[Mistake]:

@@ -5,6 +5,7 @@ import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -104,6 +105,8 @@ def _called(thing: Callable, apply: Callable | None, dim: int | None, dtype: tor
     for width in [known] if isinstance(known, int) else WIDTHS:
         for way in all_ways(thing, apply, width):
             turn = _try(way, width, dtype, tried, fixed=isinstance(known, int))
+            if turn is None and way.explicit and not way.narrow and HEADS in "".join(tried[-1:]):
+                turn = _with_one_head(way, width, dtype)
             if turn is None:
                 continue
             by_rows = _by_rows(turn, dtype)
@@ -119,8 +122,9 @@ def _called(thing: Callable, apply: Callable | None, dim: int | None, dtype: tor
         turn, layout = worked  # the likeliest
         return replace(turn, broken=_broken(turn, layout, dtype, tried))
     raise NotARotation(
-        "no way of calling it works; wrap it as `lambda x, positions: ...` with x [b, h, n, d] "
-        f"and positions [n].{_advice(thing, tried, known)} Tried:\n  " + "\n  ".join(_sorted(tried))
+        f"no way of calling it works.{_cures(tried)} Wrap it as `lambda x, positions: ...` with x "
+        f"[b, h, n, d] and positions [n].{_advice(thing, tried, known)} Tried:\n  "
+        + "\n  ".join(_sorted(tried))
     )
 
 
@@ -142,6 +146,26 @@ def _with_guess(turn: Turn, way: Way, dtype: torch.dtype) -> Turn:
 HEADS = "equal heads come out different"
 
 
+def _with_one_head(way: Way, width: int, dtype: torch.dtype) -> Turn | None:
+    """The same with one head, if other heads stay as they are: calls of other sizes will show it.
+
+    Otherwise these were not its axes.
+    """
+    noise = torch.Generator().manual_seed(0)
+    given = [torch.randn(1, 2, 5, width, generator=noise).to(dtype) for _ in range(2)]
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            both = zip(given, way.sized(*given, torch.tensor(_SPOTS)), strict=False)
+    except Exception:  # whatever somebody else's code does with other vectors
+        return None
+    if not any((x == out).all(dim=-1).all(dim=-1)[0].sum() == 1 for x, out in both):
+        return None
+    turn = _try(replace(way, heads=1), width, dtype, [], fixed=True)
+    one = turn is not None and not turn.state and _by_rows(turn, dtype) and _turns(turn, dtype)
+    return turn if one else None
+
+
 def _broken(turn: Turn, layout: str, dtype: torch.dtype, tried: list[str]) -> str:
     """What is seen of equal heads and equal texts, if they come out different."""
     if "h" not in layout.split() and any(HEADS in text for text in tried):
@@ -159,13 +183,19 @@ def _broken(turn: Turn, layout: str, dtype: torch.dtype, tried: list[str]) -> st
     return "equal texts of a batch come out different: only some of them are turned"
 
 
-def _advice(thing: Callable, tried: list[str], dim: int | None) -> str:
-    """What the failures have in common, if it is something that a wrapper cures."""
+def _cures(tried: list[str]) -> str:
+    """What one line in a wrapper cures."""
     advice = ""
     if any("ndarray" in text for text in tried):
         advice += " It gives NumPy arrays: put torch.from_numpy around them."
     if any("it gives NoneType" in text for text in tried):
         advice += " It gives nothing: if it works in place, let the wrapper return x."
+    return advice
+
+
+def _advice(thing: Callable, tried: list[str], dim: int | None) -> str:
+    """What the failures have in common besides."""
+    advice = ""
     if any(HEADS in text for text in tried):
         advice += (
             " Equal heads come out different in some: in the right layout that means that heads "
@@ -183,15 +213,20 @@ def _advice(thing: Callable, tried: list[str], dim: int | None) -> str:
     return advice
 
 
+MISCALLED = ("required positional argument", "unexpected keyword")
+"""What tells least: that it was not called with the arguments it takes."""
+
+
 def _sorted(tried: list[str], most: int = 8) -> list[str]:
     """The failures, each kind once with the ways that end so, those of the usual layouts first."""
     ways: dict[str, list[str]] = {}
     for text in dict.fromkeys(tried):
         way, _, why = text.partition(": ")
         ways.setdefault(why, []).append(way)
+    told = sorted(ways.items(), key=lambda pair: any(text in pair[0] for text in MISCALLED))
     lines = [
         f"{several[0]}{f' (and {len(several) - 1} more)' * (len(several) > 1)}: {why}"
-        for why, several in ways.items()
+        for why, several in told
     ]
     return [*lines[:most], *([f"and {len(lines) - most} other failures"] * (len(lines) > most))]
 
@@ -212,15 +247,17 @@ def _try(way: Way, width: int, dtype: torch.dtype, tried: list[str], *, fixed: b
                 turn(torch.ones(1, len(spots), turn.head_dim, dtype=dtype), spots)
                 return replace(turn, left=way.left, state="" if same else STATE)
             state = "" if torch.equal(way.read(result, x), way.read(again, x)) else STATE
+            state = state or (STALE if _is_stale(way, x) else "")
             if way.guessed and not _moves(way, x):
                 raise NotARotation(f"{way.guessed} does not say where the rows start")
-            three = "[3, 1, n]" in way.words
             keys, mixed = None, ""
             if isinstance(result, tuple | list) and len(result) > 1 and "q, k" in way.words:
                 channels = way.narrow[2] if way.narrow else width
                 keys = _turn(replace(way, of_keys=True), channels, words)
                 keys(x[..., :channels], spots)
-                keys = _beside(keys, replace(way, of_keys=True), x[..., :channels], spots, three)
+                if keys.chunk is not None:  # several rows at once tell more than one by one
+                    keys.chunk(x[..., :channels], spots)
+                keys = _beside(keys, replace(way, of_keys=True), x[..., :channels], spots)
                 mixed = "" if state else _mixed(way, x, spots)
     except Exception as error:  # whatever somebody else's code does with a wrong call
         tried.append(f"{words}: {said(error)}")
@@ -232,22 +269,50 @@ def _try(way: Way, width: int, dtype: torch.dtype, tried: list[str], *, fixed: b
         left=way.left,
         state=state,
         values=way.values is not None,
+        way=way,
     )
-    return _beside(found, way, x, spots, three)
+    return _beside(found, way, x, spots)
 
 
-def _beside(turn: Turn, way: Way, x: Tensor, spots: Tensor, three: bool) -> Turn:
+def _beside(turn: Turn, way: Way, x: Tensor, spots: Tensor) -> Turn:
     """The same, of queries or of keys, with what it does besides turning rows one by one."""
-    found = replace(turn, first_row=_first_row(way, x, spots))
     if way.sides:
-        found = replace(found, apart=lambda x, first: _apart(way, x, first))
-    return replace(found, axes=lambda x, p: _by_axes(way, x, p)) if three else found
+        return replace(turn, apart=lambda x, first: _apart(way, x, first))
+    if way.form is None or way.consecutive:
+        return turn
+    own = torch.stack([spots + 5 * i for i in range(len(x))])
+    if _first_row(way, x, own):
+        return replace(turn, first_row=True)
+
+    def formed(x: Tensor, positions: Tensor) -> Tensor:
+        return _formed(way, x, positions)
+
+    return _with_axes(turn, formed)
 
 
 STATE = (
     "it keeps state: the same call, made again, turns otherwise; positions are counted on from "
     "call to call, perhaps, and never start again"
 )
+
+
+STALE = (
+    "it keeps state: angles of the last call are used again for one of as many rows, whatever its "
+    "positions: a cache that is made anew only when the length changes"
+)
+
+
+def _is_stale(way: Way, x: Tensor) -> bool:
+    """Whether other positions change nothing, until a call of fewer rows has come between."""
+    if not way.explicit or way.consecutive:
+        return False
+    spots, fewer = torch.tensor(_SPOTS).flip(0) + 2, torch.arange(3)
+    before = way.read(way.call(way.inputs(x), spots), x)
+    try:
+        way.call(way.inputs(x[:, :3]), fewer)
+    except Exception:  # it takes no other number of rows
+        return False
+    return not torch.allclose(before, way.read(way.call(way.inputs(x), spots), x), atol=1e-3)
 
 
 def _moves(way: Way, x: Tensor) -> bool:
@@ -311,15 +376,14 @@ def _turns(turn: Turn, dtype: torch.dtype) -> bool:
     return not torch.equal((turn.counted or turn)(x, torch.arange(5)), x)
 
 
-def _first_row(way: Way, x: Tensor, spots: Tensor) -> bool:
+def _first_row(way: Way, x: Tensor, own: Tensor) -> bool:
     """Whether it takes positions [b, n], and turns all rows of the batch by the first of them."""
-    if not way.explicit or way.consecutive or way.form is None or not way.layout.startswith("b"):
+    if not way.layout.startswith("b"):
         return False
-    own = torch.stack([spots + 5 * i for i in range(len(x))])
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            together = way.read(way.form(way.inputs(x), own), x)
+            together = _formed(way, x, own)
             alone = _all(way, x, own[-1])[-1]
             by_first = _all(way, x, own[0])[-1]
     except Exception:  # it does not take them
@@ -345,10 +409,13 @@ def _all(way: Way, x: Tensor, positions: Tensor) -> Tensor:
     return torch.cat([way.read(way.call(way.inputs(r), positions), r) for r in rows])
 
 
-def _by_axes(way: Way, x: Tensor, positions: Tensor) -> Tensor:
+def _formed(way: Way, x: Tensor, positions: Tensor) -> Tensor:
+    """Called with positions as they are: of several texts, or three rows of one."""
+    if "b" not in way.layout.split() and len(x) > 1:
+        return torch.cat([_formed(way, row[None], positions) for row in x])
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return way.read(way.form(way.inputs(x), positions[:, None]), x)
+        return way.read(way.form(way.inputs(x), positions), x)
 
 
 def _one_by_one(way: Way, x: Tensor, positions: Tensor) -> Tensor:
@@ -384,27 +451,49 @@ def _tabled(way: Way, width: int | None, words: str, sample) -> Turn:
     words = f"{words}, giving cos and sin"
 
     def by_axes(x: Tensor, positions: Tensor, *, of_keys: bool = False) -> Tensor:
-        given = way.form(x[:1, None], positions[:, None])
-        cos, sin = tables_of(given, positions.shape[1])
+        given = way.form(x[:1, None], positions)
+        cos, sin = tables_of(given, positions.shape[-1])
         return applied(x, cos, sin, way.apply, form, of_keys=of_keys)
 
     keys = _keys_of(call, dim, words) if takes_keys(way.apply) else None
-    found = Turn(call, dim, words, True, "" if way.apply else form, keys)
-    if not _takes_axes(found, by_axes):
-        return found
     if keys is not None:
-        keys = replace(keys, axes=lambda x, p: by_axes(x, p, of_keys=True))
-    return replace(found, axes=by_axes, keys=keys)
+        keys = _with_axes(keys, partial(by_axes, of_keys=True))
+    found = Turn(call, dim, words, True, "" if way.apply else form, keys)
+    return _with_axes(replace(found, first_row=_first_tables(way, dim)), by_axes)
 
 
-def _takes_axes(turn: Turn, by_axes: Callable[[Tensor, Tensor], Tensor]) -> bool:
-    """Whether three equal rows of positions are taken, and are as one."""
+def _first_tables(way: Way, dim: int) -> bool:
+    """Whether tables for positions [b, n] are the first text's for all, of a few rows or of one."""
+    if way.form is None or "[3, 1, n]" in way.words:
+        return False
+    for n in (7, 1):
+        own = torch.tensor([5, 0, 9])[:, None] + torch.arange(n)
+        try:
+            cos, _ = way.form(torch.ones(3, 1, n, dim), own)
+            alone, _ = way.form(torch.ones(1, 1, n, dim), own[1:2])
+            shared = cos.shape[:2] == (3, n) and torch.equal(cos[1], cos[0])
+            if shared and not torch.allclose(alone[0], cos[0], atol=1e-4):
+                return True
+        except Exception:  # it does not take them, or gives no two tables
+            continue
+    return False
+
+
+def _with_axes(turn: Turn, formed: Callable[[Tensor, Tensor], Tensor]) -> Turn:
+    """The same, with three rows of positions, if it takes them: equal ones must be as one."""
     x = torch.randn(1, 5, turn.head_dim, generator=torch.Generator().manual_seed(0))
     spots = torch.tensor(_SPOTS)
-    try:
-        return torch.equal(by_axes(x, spots.expand(3, -1)), turn(x, spots))
-    except Exception:  # it does not take them
-        return False
+    for shape in ((3, 1, -1), (3, -1)):
+
+        def axes(x: Tensor, positions: Tensor, shape: tuple = shape) -> Tensor:
+            return formed(x, positions.reshape(shape))
+
+        try:
+            if torch.allclose(axes(x, spots.expand(3, -1)), turn(x, spots), atol=1e-4):
+                return replace(turn, axes=axes, three=shape)
+        except Exception:  # it does not take them
+            continue
+    return turn
 
 
 def _from_tables(cos: Tensor, sin: Tensor, *, apply: Callable | None) -> Turn:

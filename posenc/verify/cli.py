@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (one, two):
         command.add_argument("--kind", choices=KINDS)
         command.add_argument("--dim", type=int, help="channels of a head")
-        command.add_argument("--dtype", choices=DTYPES, default="float32", help="of the vectors")
+        command.add_argument("--dtype", choices=DTYPES, help="of the vectors")
         command.add_argument("--apply", help="what applies cos and sin, package.module:name")
     three = commands.add_parser("models", help="read a config.json", epilog=EPILOG)
     three.add_argument("config", help="path of a config.json or of its folder")
@@ -81,7 +81,7 @@ def _models(options: argparse.Namespace):
 
 def _options(options: argparse.Namespace) -> dict:
     apply = _load(options.apply) if options.apply else None
-    dtype = getattr(torch, options.dtype)
+    dtype = getattr(torch, options.dtype) if options.dtype else None
     return {"kind": options.kind, "dim": options.dim, "apply": apply, "dtype": dtype}
 
 

@@ -3,20 +3,24 @@
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from posenc.verify.agreement import Agreement
+from posenc.verify.biases import slopes_of
 from posenc.verify.calls import as_turn
 from posenc.verify.entries import compare_biases, compare_buckets, compare_tables
 from posenc.verify.identify import KINDS, identify
+from posenc.verify.measure import FAR, NEAR
 from posenc.verify.models import Layer, Model, models
 from posenc.verify.references import Reference, bias_for, of_layer, references
 from posenc.verify.rope import Rope
-from posenc.verify.rotations import compare_rotations
-from posenc.verify.turn import NotARotation, Turn
+from posenc.verify.rotations import TURNS, compare_rotations
+from posenc.verify.temperature import FORGOTTEN, edges, grows, rule_told
+from posenc.verify.turn import NotARotation, Turn, said
 
 
 def compare(
@@ -28,25 +32,34 @@ def compare(
     length: int | None = None,
     apply: Callable | None = None,
     dim: int | None = None,
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype | None = None,
     tolerance: float = 1.0,
 ) -> Agreement:
     """Hold an implementation against another one, or against a configuration.
 
     Rotations are tried at positions from 0 to 100 003, out of order and with gaps, as far as
-    both go, in a short call and in a long one, with keys that are not the queries. A difference
+    both go, near ones alone and with far ones, with keys that are not the queries. A difference
     counts if rounding does not explain it: at position p, float32 angles explain 2^-22 (1 + p) of
     the largest entry, about 2.4e-7 per position.
 
     A configuration whose layers differ is tried layer by layer: the first line names those that
-    yours agrees with. Frequencies that depend on the length (dynamic NTK, LongRoPE) are those for
-    the length of each call. What was not compared is said at the end.
+    yours agrees with. What agrees in float32 is tried once more in the low precision that the
+    configuration names (dtype, torch_dtype), or in bfloat16: positions or angles that are made in
+    the vectors' dtype are right up to 256 only. Frequencies that depend on the length (dynamic
+    NTK, LongRoPE) are those for the length of each call.
+
+    These calls are small: 4 to 20 rows, and equal heads. What agrees in them is called again with
+    one row, two, hundreds and thousands, with many heads and as many, fewer or one of keys, with
+    texts that have positions of their own, with views that are not contiguous and with flattened
+    heads, as far as its form allows; each row must come out as in a small call. Which sizes were
+    compared, and what was not, is said at the end.
 
     Args:
         yours: what `identify` takes.
         reference: likewise; or a `Rope`, as `identify(...).rope` has one; or a configuration:
             what `models` takes or gives, or one of its layers. It may stand for a rotation, for
-            ALiBi's bias (yours: a tensor [h, q, k]) or T5's buckets (yours: kind="buckets").
+            ALiBi's bias (yours: a tensor [h, q, k], of all heads or of one rank's share of them) or
+            T5's buckets (yours: as in `identify`).
         kind: as in `identify`; biases, buckets and tables are compared entry by entry.
         layer: which layer of a configuration, from 0; all that differ are tried otherwise.
         length: how long a text the frequencies of a configuration are for, whatever the call.
@@ -54,7 +67,7 @@ def compare(
         dim: as in `identify`; may be wider than the reference's head, as in DeepSeek's latent
             attention: then the channels of yours that turn are compared, and their place in the
             head if a configuration tells it (qk_nope_head_dim).
-        dtype: of the vectors handed over.
+        dtype: of the vectors handed over; float32 and then a low precision if None.
         tolerance: multiplies what rounding explains.
 
     Returns:
@@ -75,7 +88,13 @@ def compare(
     """
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
-    options = {"apply": apply, "dim": dim, "dtype": dtype, "tolerance": tolerance}
+    options = {
+        "apply": apply,
+        "dim": dim,
+        "dtype": dtype or torch.float32,
+        "low": dtype is None,
+        "tolerance": tolerance,
+    }
     if isinstance(yours, Layer):
         if yours.rope is None:
             raise ValueError(f"yours must be a layer that rotates, got one with {yours.method}")
@@ -87,11 +106,13 @@ def compare(
         model = reference if whole else models(reference, length=length)
         told = references(model, layer)
         if length is not None:
-            told = [replace(t, thing=t.at(length), at=None) if t.at else t for t in told]
+            told = [
+                replace(t, thing=t.at(length), at=None, lengths=()) if t.at else t for t in told
+            ]
         verdict = _against(yours, told, kind, options)
         if verdict.agrees or layer is None:
             return verdict
-        return _of_another_layer(verdict, yours, references(model), kind, options)
+        return _of_another_layer(verdict, yours, told, references(model), kind, options)
     for name, value in (("layer", layer), ("length", length)):
         if value is not None:
             raise ValueError(f"{name} is of a configuration; the reference is none, got {value}")
@@ -122,8 +143,7 @@ def _against(yours: object, told: list[Reference], kind: str | None, options: di
         raise ValueError(f"kind must be what the configuration has, {wanted!r}, got {kind!r}")
     found = [(each, _or_of_another_width(yours, each, options, told)) for each in told]
     best = next((pair for pair in found if pair[1].agrees), None)
-    best = best or next((pair for pair in found if pair[1].mistake), None)
-    best = best or next((pair for pair in found if pair[1].positions), found[0])
+    best = best or max(found, key=lambda pair: _near_agreement(pair[1]))
     each, verdict = best
     if not verdict.agrees:
         held = f"held against {each.name}" + "; yours agrees with no other" * (len(told) > 1)
@@ -139,18 +159,35 @@ def _against(yours: object, told: list[Reference], kind: str | None, options: di
     )
 
 
+def _near_agreement(verdict: Agreement) -> tuple:
+    """How little is wrong: it begins late, and has a name."""
+    begins = float("inf") if verdict.begins is None else verdict.begins
+    tried = bool(verdict.positions) or bool(verdict.mistake)
+    other = FORGOTTEN in verdict.mistake or TURNS in verdict.mistake  # of another kind of layer
+    size = max(verdict.differences, default=0.0)
+    return tried and not other, begins, bool(verdict.mistake), -size
+
+
 def _of_another_layer(
-    verdict: Agreement, yours: object, told: list[Reference], kind: str | None, options: dict
+    verdict: Agreement,
+    yours: object,
+    wanted: list[Reference],
+    told: list[Reference],
+    kind: str | None,
+    options: dict,
 ) -> Agreement:
     """The same verdict, but with the layers that it agrees with, if there are any."""
     other = _against(yours, told, kind, options)
     if not other.agrees:
         return verdict
-    return replace(
-        verdict,
-        mistake="another layer's",
-        hint=f"it agrees{other.limit}: the kinds of layers are exchanged, perhaps",
-    )
+    thing = wanted[0].thing
+    if isinstance(thing, Rope) and not thing.inv_freq.any():
+        hint = (
+            f"this layer has no positions (NoPE): nothing is to turn in it. It agrees{other.limit}"
+        )
+    else:
+        hint = f"it agrees{other.limit}: the kinds of layers are exchanged, perhaps"
+    return replace(verdict, mistake="another layer's", hint=hint)
 
 
 def _or_of_another_width(
@@ -177,6 +214,8 @@ def _one(yours: object, reference: Reference, options: dict) -> Agreement:
 def _bias(yours: object, slopes: Tensor, tolerance: float) -> Agreement:
     if not isinstance(yours, Tensor):
         raise ValueError(f"a bias is compared as a tensor [h, q, k], got {type(yours).__name__}")
+    if yours.ndim >= 3 and 0 < yours.shape[-3] < len(slopes):
+        return _bias_of_a_rank(yours, slopes, tolerance)
     if yours.ndim < 3 or yours.shape[-3] != len(slopes):
         raise ValueError(
             f"yours must be [h, q, k] with {len(slopes)} heads, got {tuple(yours.shape)}"
@@ -189,6 +228,38 @@ def _bias(yours: object, slopes: Tensor, tolerance: float) -> Agreement:
         "whether queries stand where they are taken to: the last one at the last key",
     )
     return replace(verdict, not_compared=(*left_out, *verdict.not_compared))
+
+
+def _bias_of_a_rank(yours: Tensor, slopes: Tensor, tolerance: float) -> Agreement:
+    """Hold some of the heads, as one rank of several has them, against each of the shares."""
+    own, heads = yours.shape[-3], len(slopes)
+    if heads % own:
+        raise ValueError(
+            f"yours must be [h, q, k] with {heads} heads, or an equal share of them as one rank "
+            f"has, got {tuple(yours.shape)}"
+        )
+    for first in range(0, heads, own):
+        verdict = _bias(yours, slopes[first : first + own], tolerance)
+        if verdict.agrees:
+            share = f" with heads {first} to {first + own - 1} of {heads}"
+            others = "the other heads, which other ranks have"
+            return replace(
+                verdict,
+                limit=share + verdict.limit,
+                not_compared=(others, *verdict.not_compared),
+            )
+    if not _bias(yours, slopes_of(own), tolerance).agrees:
+        text = f"yours has {own} of {heads} heads, and is no share of these"
+        return replace(verdict, notes=(text, *verdict.notes))
+    return Agreement(
+        False,
+        mistake=f"those of {own} heads, not {own} of {heads}",
+        hint=(
+            f"slopes are as published for a model of {own} heads: each rank counts its own. Make "
+            f"those of {heads} heads and cut out the rank's, slopes[{own} * rank : {own} * (rank "
+            "+ 1)]"
+        ),
+    )
 
 
 def _rotation(yours: object, reference: Reference, options: dict) -> Agreement:
@@ -208,21 +279,71 @@ def _rotation(yours: object, reference: Reference, options: dict) -> Agreement:
     else:
         theirs = as_turn(thing, dim=dim, **given)
         mine = _taking(yours, dim or theirs.head_dim, given)
+    apart = ""
+    if reference.temperature is not None:
+        if rope.temperature or grows(mine):
+            rope = rope.but(temperature=reference.temperature)
+            theirs = _turn_of(rope, reference.at)
+        else:
+            apart = f"that queries grow with their position: {rule_told(reference.temperature)}"
     if mine.head_dim != theirs.head_dim:
         raise ValueError(
             f"yours must take heads of {theirs.head_dim} channels, as the reference does, "
             f"got {mine.head_dim}"
         )
+    low = options["low"]
     options = {"dtype": dtype, "tolerance": tolerance, "softmax": reference.softmax}
-    verdict = compare_rotations(mine, theirs, rope=rope, at=reference.at, **options)
+    steps = edges(rope.temperature) if rope is not None else ()
+    options["positions"] = (*NEAR, *sorted({*FAR, *steps}))
+    options["lengths"] = reference.lengths
+    held = partial(_held, mine, reference=reference, options=options, low=low)
+    verdict = held(theirs, rope, reference.at)
     if rope is not None and not verdict.agrees and not verdict.mistake:
-        verdict = _in_another_order(verdict, mine, rope, reference, options)
-    if place and verdict.agrees:
-        verdict = replace(verdict, not_compared=(place, *verdict.not_compared))
+        verdict = _in_another_order(verdict, held, rope, reference)
+    if verdict.agrees:
+        others = tuple(text for text in (place, apart) if text)
+        verdict = replace(verdict, not_compared=(*others, *verdict.not_compared))
     if reference.at is None:
         return verdict
     each = "frequencies change with the length: each call is held against those for its own"
     return replace(verdict, notes=(*verdict.notes, each))
+
+
+def _held(
+    mine: Turn,
+    theirs: Turn,
+    rope: Rope | None,
+    at: Callable[[int], Rope] | None,
+    *,
+    reference: Reference,
+    options: dict,
+    low: bool,
+) -> Agreement:
+    """The verdict, if it agrees after a look at vectors of the dtype in which the model runs, too.
+
+    The text is one position longer then, so that tables kept for the last one are made anew.
+    """
+    verdict = compare_rotations(mine, theirs, rope=rope, at=at, **options)
+    if not low or not verdict.agrees:
+        return verdict
+    low = reference.dtype or torch.bfloat16
+    name = str(low).removeprefix("torch.")
+    why = "the configuration's dtype" if reference.dtype else "in which most models run"
+    *shorter, last = options["positions"]
+    options = {**options, "dtype": low, "positions": (*shorter, last + 1), "sizes": False}
+    try:
+        again = compare_rotations(mine, theirs, rope=rope, at=at, **options)
+    except Exception as error:  # whatever somebody else's code does with other vectors
+        refused = f"vectors in {name}, {why}: {said(error)}"
+        if reference.dtype is None:
+            return replace(verdict, not_compared=(*verdict.not_compared, refused))
+        refused += "; dtype=torch.float32 (--dtype float32) asks for these alone"
+        return replace(verdict, undecided=(*verdict.undecided, refused))
+    if again.agrees:
+        first, *more = verdict.compared
+        return replace(verdict, compared=(f"{first} and in {name}", *more))
+    note = f"with vectors in float32 it agrees; this is said of vectors in {name}, {why}"
+    return replace(again, notes=(note, *again.notes))
 
 
 ORDERS = {"interleaved": "half", "interleaved in, half out": "interleaved"}
@@ -230,7 +351,7 @@ ORDERS = {"interleaved": "half", "interleaved in, half out": "interleaved"}
 
 
 def _in_another_order(
-    verdict: Agreement, mine: Turn, rope: Rope, reference: Reference, options: dict
+    verdict: Agreement, held: Callable[..., Agreement], rope: Rope, reference: Reference
 ) -> Agreement:
     """The verdict on the same pairs, written to other channels, if that tells more."""
     if rope.pairing not in ORDERS:
@@ -239,7 +360,7 @@ def _in_another_order(
     pairing = "interleaved in, half out" if out == "half" else "interleaved"
     at = reference.at and (lambda length: reference.at(length).but(pairing=pairing))
     rope = rope.but(pairing=pairing)
-    again = compare_rotations(mine, _turn_of(rope, at), rope=rope, at=at, **options)
+    again = held(_turn_of(rope, at), rope, at)
     if not again.agrees and not again.mistake:
         return verdict
     usual = ORDERS[pairing]
@@ -282,9 +403,12 @@ def _taking(yours: object, dim: int, given: dict, *, wider: bool = False) -> Tur
 def _turn_of(rope: Rope, at: Callable[[int], Rope] | None) -> Turn:
     """A description as something to call, each text with the frequencies for its length."""
     turn = as_turn(rope)
+    if rope.temperature is not None:  # queries alone grow
+        turn = replace(turn, keys=_turn_of(rope.but(temperature=None), at))
     if at is None:
         return turn
-    return replace(turn, call=lambda x, p: at(int(p.max()) + 1)(x, p))
+    grown = rope.temperature
+    return replace(turn, call=lambda x, p: at(int(p.max()) + 1).but(temperature=grown)(x, p))
 
 
 def _widened(

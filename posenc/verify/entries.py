@@ -8,33 +8,35 @@ from torch import Tensor
 
 from posenc.verify.agreement import Agreement
 from posenc.verify.biases import HIDDEN, one_of_batch, precision_of
-from posenc.verify.buckets import bucket_mistakes
+from posenc.verify.buckets import bucket_mistakes, by_distance
 from posenc.verify.identify import Identity, identify
 from posenc.verify.known import recognise
 from posenc.verify.names import number
 
-RELATIVE = torch.arange(-2000, 2001)
-
 
 def compare_buckets(yours: Tensor | Callable, reference: Tensor | Callable) -> Agreement:
     """Buckets as functions of relative positions (key - query), or as matrices [q, k]."""
-    one, two = (thing(RELATIVE) if callable(thing) else thing for thing in (yours, reference))
-    _same_shape(one, two)
+    (mine, one), (theirs, two) = (by_distance(thing) for thing in (yours, reference))
+    both = mine[torch.isin(mine, theirs)]
+    one, two = one[torch.isin(mine, both)], two[torch.isin(theirs, both)]
     wrong = one != two
     if not wrong.any():
         notes = (f"all {one.numel()} buckets are the same",)
-        seen = (f"{one.numel()} buckets",) if one.numel() else ()
-        return Agreement(True, notes=notes, compared=seen)
+        farther = len(mine) != len(theirs) or len(both) < len(mine)
+        beyond = ("relative positions beyond these, which one of both does not have",)
+        ends = both[[0, -1]].tolist() if len(both) else []
+        seen = (
+            (f"{len(both)} buckets, of relative positions {ends[0]} to {ends[1]}",) if ends else ()
+        )
+        return Agreement(True, notes=notes, compared=seen, not_compared=beyond * farther)
     notes = [f"{int(wrong.sum())} of {one.numel()} buckets differ"]
-    if one.ndim == 1:
-        first = RELATIVE[wrong].abs().min().item()
-        notes.append(f"the nearest at distance {first}")
+    notes.append(f"the nearest at distance {both[wrong].abs().min().item()}")
     found, wanted = (identify(thing, kind="buckets") for thing in (yours, reference))
     known = None
     settings = {key: wanted.data.get(key) for key in ("num_buckets", "max_distance")}
-    if wanted.data["method"] == "t5" and one.ndim == 1:
+    if wanted.data["method"] == "t5":
         mistakes = bucket_mistakes(**settings, bidirectional=wanted.data["bidirectional"])
-        known = recognise(mistakes, [(RELATIVE,)], [one.long()], torch.equal)
+        known = recognise(mistakes, [(both,)], [one], torch.equal)
     told = (known.name, known.hint) if known else _changed(found, wanted)
     return Agreement(False, mistake=told[0], hint=told[1], notes=tuple(notes))
 
@@ -167,11 +169,16 @@ def _slopes_apart(found: Identity, wanted: Identity) -> tuple[str, str] | None:
     )
 
 
+def _told(fact: str | None) -> str:
+    """A fact, in quotation marks if it is a sentence."""
+    return f'"{fact}"' if ":" in str(fact) else str(fact)
+
+
 def _changed(found: Identity, wanted: Identity) -> tuple[str, str]:
     """What `identify` suspects in yours alone, or sees otherwise."""
     fresh = [text for text in found.warnings if text not in wanted.warnings]
     changed = [
-        f"{key}: {found.facts.get(key)}, not {value}"
+        f"{key}: {_told(found.facts.get(key))}, not {_told(value)}"
         for key, value in wanted.facts.items()
         if found.facts.get(key) != value
     ]

@@ -20,6 +20,7 @@ class Family:
         width: the key of the head's rotary width, if the family has one.
         kinds: the kind of each layer, if the file does not list layer_types.
         rotary_kinds: kinds of layers that turn; others have no positions. None: all.
+        bare_beside_window: whether full layers have no positions in a file with a sliding_window.
         listed: whether no_rope_layers (0: no positions) is heeded.
         temperature: "llama4" or "ministral3", if queries grow with position.
         local: the key of theta for sliding layers in older files.
@@ -46,6 +47,7 @@ class Family:
     width: str = ""
     kinds: Kinds | None = None
     rotary_kinds: tuple[str, ...] | None = None
+    bare_beside_window: bool = False
     listed: bool = False
     temperature: str = ""
     local: str = "rope_local_base_freq"
@@ -73,6 +75,17 @@ def every(period: int, *, first: bool = False) -> Kinds:
         return ["full_attention" if i % n == full else "sliding_attention" for i in range(layers)]
 
     return kinds
+
+
+def _hybrid(config: dict, layers: int) -> list[str]:
+    """One layer of attention in each interval, at its end; the others are recurrent."""
+    n = config.get("full_attention_interval", 4)
+    return ["linear_attention" if (i + 1) % n else "full_attention" for i in range(layers)]
+
+
+def _convolved(config: dict, layers: int) -> list[str]:
+    attends = config.get("full_attn_idxs")
+    return ["full_attention" if attends is None or i in attends else "conv" for i in range(layers)]
 
 
 def _qwen(config: dict, layers: int) -> list[str]:
@@ -149,6 +162,31 @@ _YARN_OF_MINISTRAL3 = (
     ("llama_4_scaling_beta", 0.1),
 )
 _GLM = Family(pairing="interleaved", share=0.5, reads_share=True, defaults=(("head_dim", 128),))
+_LLAMA3_OF_APERTUS = (
+    ("rope_type", "llama3"),
+    ("rope_theta", 12_000_000.0),
+    ("factor", 8.0),
+    ("original_max_position_embeddings", 8192),
+    ("low_freq_factor", 1.0),
+    ("high_freq_factor", 4.0),
+)
+_LLAMA3_OF_CWM = (
+    ("rope_type", "llama3"),
+    ("rope_theta", 1_000_000.0),
+    ("factor", 16.0),
+    ("original_max_position_embeddings", 8192),
+    ("low_freq_factor", 1.0),
+    ("high_freq_factor", 4.0),
+)
+_ATTENTION = ("full_attention",)
+_EXAONE = Family(kinds=every(4), bare_beside_window=True, defaults=(("sliding_window", 4096),))
+_GEMMA3N = Family(
+    theta=1_000_000.0,
+    local_theta=10_000.0,
+    kinds=every(5),
+    defaults=(("head_dim", 256), ("sliding_window", 512)),
+)
+_LFM2 = Family(theta=1_000_000.0, kinds=_convolved, rotary_kinds=_ATTENTION)
 _QWEN = Family(kinds=_qwen)
 _QWEN_VL = Family(theta=1_000_000.0, kinds=_qwen, sections=(16, 24, 24))
 _QWEN3_VL = Family(
@@ -276,4 +314,63 @@ FAMILIES = {
     "olmo2": Family(),
     "granite": Family(),
     "starcoder2": Family(kinds=_one_window),
+    "afmoe": Family(
+        kinds=every(4),
+        rotary_kinds=("sliding_attention",),
+        defaults=(("head_dim", 128), ("sliding_window", 1024)),
+    ),
+    "apertus": Family(theta=12_000_000.0, missing=_LLAMA3_OF_APERTUS),
+    "arcee": Family(),
+    "aria_text": Family(),
+    "bitnet": Family(theta=500_000.0),
+    "chameleon": Family(),
+    "csm": Family(theta=500_000.0),
+    "cwm": Family(
+        theta=1_000_000.0,
+        kinds=every(4, first=True),
+        defaults=(("head_dim", 128), ("sliding_window", 8192)),
+        missing=_LLAMA3_OF_CWM,
+    ),
+    "diffllama": Family(),
+    "doge": Family(),
+    "ernie4_5": Family(theta=500_000.0, pairing="interleaved", defaults=(("head_dim", 128),)),
+    "ernie4_5_moe": Family(theta=500_000.0, pairing="interleaved"),
+    "eurobert": Family(),
+    "exaone4": _EXAONE,
+    "exaone_moe": _EXAONE,
+    "flex_olmo": Family(theta=500_000.0),
+    "gemma3n": _GEMMA3N,
+    "gemma3n_text": _GEMMA3N,
+    "glm4_moe": Family(share=0.5, reads_share=True),
+    "granitemoe": Family(),
+    "granitemoeshared": Family(),
+    "gte": Family(theta=160_000.0),
+    "helium": Family(theta=100_000.0, pairing="interleaved", defaults=(("head_dim", 128),)),
+    "hyperclovax": Family(),
+    "jais2": Family(),
+    "lfm2": _LFM2,
+    "lfm2_moe": _LFM2,
+    "minimax_m2": Family(
+        theta=5_000_000.0, width="rotary_dim", reads_share=True, defaults=(("head_dim", 128),)
+    ),
+    "mllama_text_model": Family(theta=500_000.0),
+    "nomic_bert": Family(theta=1_000.0),
+    "olmo": Family(),
+    "olmo3": Family(
+        theta=500_000.0,
+        local_theta=500_000.0,
+        kinds=every(4),
+        defaults=(("sliding_window", 4096),),
+    ),
+    "olmoe": Family(),
+    "qwen3_next": Family(
+        share=0.25,
+        reads_share=True,
+        kinds=_hybrid,
+        rotary_kinds=_ATTENTION,
+        defaults=(("head_dim", 256),),
+    ),
+    "seed_oss": Family(defaults=(("head_dim", 128),)),
+    "solar_open": Family(theta=1_000_000.0, defaults=(("head_dim", 128),)),
+    "vaultgemma": Family(kinds=every(2), defaults=(("head_dim", 256), ("sliding_window", 4096))),
 }

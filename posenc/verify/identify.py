@@ -2,32 +2,46 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from posenc.scaling import query_gain
 from posenc.verify.besides import (
     APART,
     CHUNKS,
     FIRST_ROW,
+    RENUMBERED,
+    TORN,
     XPOS,
     axes_of,
-    axes_told,
     chunks_differ,
     first_after_others,
     keys_slips,
+    renumbers,
 )
 from posenc.verify.biases import identify_bias
 from posenc.verify.buckets import identify_buckets
 from posenc.verify.calls import as_turn
 from posenc.verify.cos_sin import is_pairs
-from posenc.verify.measure import Measured, frequencies, measure, wrap
+from posenc.verify.measure import (
+    ANGLE,
+    RESULT,
+    STILL,
+    Measured,
+    dtypes_differ,
+    frequencies,
+    measure,
+    wrap,
+)
 from posenc.verify.names import Named, gain_name, name
 from posenc.verify.rope import Rope
 from posenc.verify.rules import near_rule
+from posenc.verify.sizes import by_few, other_sizes
 from posenc.verify.tables import identify_table
-from posenc.verify.turn import Turn
+from posenc.verify.temperature import gains_told, grows, growth_of, rule_told
+from posenc.verify.turn import Turn, said
 from posenc.verify.ways import parameters_of
 
 KINDS = ("rotation", "bias", "buckets", "table")
@@ -38,7 +52,8 @@ class Identity:
     """What `identify` found; printing it shows everything.
 
     Args:
-        kind: "rotation", "bias", "buckets" or "table"; "nothing known" if it is none of these.
+        kind: "rotation", "bias", "buckets" or "table"; "temperature" for queries that grow with
+            their position and do not turn; "nothing known" if it is none of these.
         facts: what it does, by name, in words.
         data: the same as numbers, lists and words, for JSON.
         warnings: what looks like a mistake.
@@ -84,13 +99,14 @@ def identify(
     kind: str | None = None,
     apply: Callable | None = None,
     dim: int | None = None,
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype | None = None,
 ) -> Identity:
     """Say what somebody's positional code does, by probing it.
 
     A rotation gets unit vectors at positions from 0 to 100 003; the answer names pairing,
     direction, width, frequencies with base and scaling, gain, offset and precision, and says
-    whether it heeds the positions it is given and whether angles depend on the length.
+    whether it heeds the positions it is given and whether angles depend on the length, or on the
+    vectors' dtype.
 
     Args:
         thing: a rotation: any function of queries, in [b, h, n, d], [b, n, h, d] or fewer axes,
@@ -98,12 +114,12 @@ def identify(
             transformers; a pair (cos, sin); a complex table. Or a tensor: a bias [h, q, k],
             scores' units; buckets [q, k], integers; a table of encodings [n, dim], or of a grid
             [rows, columns, dim]. Or a function that gives the buckets of relative positions
-            (key - query).
+            (key - query), a tensor or one number at a time.
         kind: "rotation", "bias", "buckets" or "table", if it cannot be seen from the thing.
         apply: the function that applies cos and sin, (q, k, cos, sin) or (x, cos, sin), for a
             module or tables that give only these.
         dim: channels of a head, if the function takes one width only that is not a usual one.
-        dtype: of the vectors handed over.
+        dtype: of the vectors handed over; float32 and then bfloat16 if None.
 
     Returns:
         What was found, as text when printed, as data with `as_dict()`.
@@ -122,7 +138,9 @@ def identify(
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
     kind = kind or _kind(thing)
     if kind == "rotation":
-        return _rotation(as_turn(thing, apply=apply, dim=dim, dtype=dtype), dtype)
+        first = dtype or torch.float32
+        turn = as_turn(thing, apply=apply, dim=dim, dtype=first)
+        return _rotation(turn, first, low=torch.bfloat16 if dtype is None else None)
     function = {"bias": identify_bias, "buckets": identify_buckets, "table": identify_table}[kind]
     return Identity(kind, *function(thing))
 
@@ -140,13 +158,34 @@ def _kind(thing: object) -> str:
 def _gives_integers(thing: Callable) -> bool:
     """Whether it makes an integer of each integer, as buckets do, and not the same one."""
     given = torch.arange(-9, 10)
+    if len(parameters_of(thing)[1]) != 1:
+        return _gives_an_integer_of_two(thing)
     try:
-        made = thing(given) if len(parameters_of(thing)[1]) == 1 else None
-    except Exception:  # it wants something else
-        return False
+        made = thing(given)
+    except Exception:  # it wants something else: one number, perhaps
+        return _gives_integers_one_by_one(thing)
     if not isinstance(made, Tensor) or made.is_floating_point() or made.is_complex():
         return False
     return made.shape == given.shape and not torch.equal(made, given)
+
+
+def _gives_an_integer_of_two(rule: Callable) -> bool:
+    """Whether it is a rule of two positions: what is to be done with it, `by_distance` says."""
+    given = range(-9, 10)
+    try:
+        made = [rule(r, 0) for r in given]
+    except Exception:  # it wants something else
+        return False
+    return all(isinstance(one, int) for one in made) and len(set(made)) > 2 and made != list(given)
+
+
+def _gives_integers_one_by_one(rule: Callable) -> bool:
+    given = range(-9, 10)
+    try:
+        made = [rule(r) for r in given]
+    except Exception:  # it wants something else
+        return False
+    return all(isinstance(one, int) for one in made) and made != list(given)
 
 
 def _is_grid(thing: Tensor) -> bool:
@@ -159,16 +198,21 @@ def _is_grid(thing: Tensor) -> bool:
         return False
 
 
-def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
+def _rotation(turn: Turn, dtype: torch.dtype, *, low: torch.dtype | None) -> Identity:
     if turn.broken:
         return _no_rotation(turn, turn.broken)
     seen = measure(turn, dtype=dtype)
     if isinstance(seen, str):
-        return _no_rotation(turn, turn.mixed or seen)
+        grown = seen == STILL and not turn.mixed and grows(turn)
+        return _grown(turn) if grown else _no_rotation(turn, turn.mixed or seen)
     if seen.bent:
         return _no_rotation(turn, turn.mixed or f"no rotation: {seen.bent}")
     rope, more = describe(seen, turn.head_dim)
-    facts, unknown = more.facts, more.unknown
+    if low is not None and not turn.state:
+        _say_of_low_precision(more, turn, low)
+    facts, unknown, whole = more.facts, more.unknown, turn
+    if UNEVEN in more.warnings and _spread(seen.gains) < 1e-3:
+        rope, turn = _with_growth(more, rope, turn)
     more.data["keeps_state"] |= bool(turn.state)
     if turn.state:
         more.warnings.append(turn.state)
@@ -182,10 +226,19 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
         facts["positions"] += "; but only the first row of [b, n]"
         more.warnings.append(FIRST_ROW)
     if turn.axes is not None:
-        axis = axes_of(turn, rope)
-        facts["axes"], more.data["axis"] = axes_told(axis), axis
+        more.data["axis"], told = axes_of(turn, rope)
+        if told.startswith(TORN):
+            more.warnings.append(told)
+        else:
+            facts["axes"] = told
     if turn.chunk is not None and not seen.ignores and chunks_differ(turn):
         more.warnings.append(CHUNKS)
+    elif not seen.ignores and renumbers(turn):
+        more.warnings.append(RENUMBERED)
+    elif not (seen.ignores or turn.state or turn.first_row) and (
+        told := _sizes_differ(whole, seen)
+    ):
+        more.warnings.append(told)
     if turn.apart is not None:
         what = "texts" if "seq" in turn.convention else "padding"
         more.data[what] = first = first_after_others(turn)
@@ -208,11 +261,91 @@ def _rotation(turn: Turn, dtype: torch.dtype) -> Identity:
     return Identity("rotation", facts, more.data, tuple(more.warnings), tuple(unknown), rope)
 
 
+def _spread(gains: Tensor) -> float:
+    """By how much gains differ among the pairs of one position."""
+    return (gains - gains[:, :1]).abs().max().item()
+
+
+def _with_growth(report: "_Report", rope: Rope | None, turn: Turn) -> tuple[Rope | None, Turn]:
+    """Say by which rule vectors grow with their position; the rotation with it, and without."""
+    growth = growth_of(turn)
+    report.data["temperature"] = growth
+    report.warnings.remove(UNEVEN)
+    report.data["gain"] = None
+    if growth is None:
+        report.facts["gain"] = f"changes with the position: {gains_told(turn)}"
+        report.warnings.append(GROWS)
+        return rope, turn
+    report.facts["gain"] = f"{rule_told(growth)}, attention temperature"
+
+    def without(turned: Turn) -> Turn:
+        def call(x: Tensor, positions: Tensor) -> Tensor:
+            return (turned(x, positions) / query_gain(positions, **growth)[:, None]).to(x.dtype)
+
+        return replace(turned, call=call)
+
+    keys = turn.keys
+    if keys is not None and grows(keys):
+        report.warnings.append("keys grow with their position as queries do: only queries are to")
+        keys = without(keys)
+    rope = None if rope is None else rope.but(gain=1.0, temperature=growth)
+    return rope, replace(without(turn), keys=keys)
+
+
+def _grown(turn: Turn) -> Identity:
+    """A layer without positions, whose queries grow with their position."""
+    report = _Report({}, {"rotation": False}, [UNEVEN], [])
+    still = Rope(torch.zeros(turn.head_dim // 2, dtype=torch.float64), turn.head_dim)
+    rope, bare = _with_growth(report, still, turn)
+    facts = {"called as": turn.convention, "rotation": "none: no positions (NoPE)", **report.facts}
+    if turn.keys is not None:
+        report.warnings += keys_slips(bare)
+        facts["keys"] = "changed, too" if report.warnings else "come out as they went in"
+    found = report.data, tuple(report.warnings), tuple(report.unknown)
+    return Identity("temperature", facts, *found, rope)
+
+
+def _sizes_differ(turn: Turn, seen: Measured) -> str:
+    """What is wrong in calls of other sizes, "" if nothing is."""
+    sides = [side for side in (turn, turn.keys) if side is not None]
+    wrong = other_sizes(
+        turn,
+        [by_few(side) for side in sides],
+        lambda positions: RESULT[torch.float32] + ANGLE * positions,
+        far=seen.positions[-1],
+        long=turn.counted is None,  # with a length that is heeded, rows one by one are no guide
+        three=all(side.axes is not None for side in sides),
+    ).wrong
+    return "" if wrong is None else f"{wrong[0]}; {wrong[1]}"
+
+
+def _say_of_low_precision(report: "_Report", turn: Turn, low: torch.dtype) -> None:
+    """Whether vectors of a low precision are turned otherwise than those in float32."""
+    name = str(low).removeprefix("torch.")
+    report.data["depends_on_dtype"] = False
+    try:
+        first = dtypes_differ(turn, low)
+        if first is None:
+            return
+        seen = measure(turn, dtype=low)
+    except Exception as error:  # whatever somebody else's code does with other vectors
+        report.unknown.append(f"what it does with vectors in {name}: {said(error)}")
+        return
+    fresh = [seen] if isinstance(seen, str) else describe(seen, turn.head_dim)[1].warnings
+    why = next((text for text in fresh if text not in report.warnings), "")
+    report.data["depends_on_dtype"] = True
+    report.warnings.append(
+        f"vectors in {name} are turned otherwise than those in float32, from position {first} on"
+        + (f": {why}" if why else ", by more than rounding explains")
+    )
+
+
 def _no_rotation(turn: Turn, why: str) -> Identity:
     facts = {"called as": turn.convention, "rotation": f"no: {why.removeprefix('no rotation: ')}"}
     return Identity("nothing known", facts, {"rotation": False, "reason": why}, (why,))
 
 
+GROWS = "vectors grow or shrink with their position, by a rule that is not known here"
 UNEVEN = "the gain is not the same for all pairs and positions"
 _TABLES = {
     "half": "the pairing in the model: the tables are laid out for halves, give `apply` to see",
@@ -235,10 +368,13 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     """Turn what was measured into a description of it."""
     report = _Report({}, {"rotation": True, "head_dim": head_dim}, [], [])
     pairing, first = _pairing(seen, head_dim, report)
+    rounded = _positions_rounded(seen)
     changing = (wrap(seen.angles[: seen.near] - seen.short).abs() > 1e-4).any().item()
     angles = seen.short if changing else seen.angles
     positions = seen.positions[: seen.near] if changing else seen.positions
-    inv_freq, start, left, sure = frequencies(angles, positions, seen.noise)
+    counted = _rounded(positions, rounded)
+    fit = _frequencies if rounded is None else frequencies
+    inv_freq, start, left, sure = fit(angles, counted, seen.noise)
     swapped = bool(((start - math.pi / 2).abs() < 1e-3).all())
     if swapped:
         report.warnings.append(
@@ -280,7 +416,7 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     _say_offset(report, inv_freq, start)
     _say_positions(report, seen)
     turned = -angles if backwards or swapped else angles
-    _say_precision(report, seen, named, widened, turned, left, positions)
+    _say_precision(report, seen, named, widened, turned, left, positions, rounded)
     _say_length(report, changing, seen, head_dim)
     report.data["inv_freq"] = widened.tolist()
     if pairing is None:
@@ -288,6 +424,20 @@ def describe(seen: Measured, head_dim: int) -> tuple[Rope | None, _Report]:
     exact = named.exact if named.exact is not None and sorted_already else widened
     rope = Rope(exact, head_dim, pairing, gain if abs(gain - 1) > 1e-5 else 1.0, first, named.plain)
     return rope, report
+
+
+def _frequencies(
+    angles: Tensor, positions: tuple[int, ...], noise: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """As `frequencies`, from positions up to the one from which on they are wrong, if one is."""
+    inv_freq, start, left, sure = frequencies(angles, positions, noise)
+    jump = _jump(left, {p: row for row, p in enumerate(positions)})
+    if jump is None:
+        return inv_freq, start, left, sure
+    right = tuple(p for p in positions if p <= jump[0])
+    inv_freq, start, _, sure = frequencies(angles[: len(right)], right, noise)
+    at = torch.tensor(positions, dtype=torch.float64)[:, None]
+    return inv_freq, start, wrap(angles - start - at * inv_freq), sure
 
 
 def _jump_after_first(
@@ -382,6 +532,10 @@ def _say_frequencies(report: _Report, named: Named, inv_freq: Tensor, ordered: b
         report.warnings.append(
             f"the frequencies were rounded to {named.rounded}, as `.to()` of a whole model does"
         )
+    told = _counted_from(named)
+    if told:
+        report.facts["frequencies"] += f"; {told}"
+        report.warnings.append(f"{told}: the first frequency is to be 1")
     near = near_rule(inv_freq) if named.scaling == "unknown" else None
     if near:
         report.facts["frequencies"] = near[0]
@@ -390,6 +544,20 @@ def _say_frequencies(report: _Report, named: Named, inv_freq: Tensor, ordered: b
         report.unknown.append("which rule the frequencies follow")
         if not ordered:
             report.unknown.append("whether the order of pairs is meant: several axes, perhaps")
+
+
+def _counted_from(named: Named) -> str:
+    """Whether exponents begin one pair early or late, in words; "" if they begin at 0."""
+    if named.scaling not in ("geometric", "linear") or named.exact is None or not named.base:
+        return ""
+    first = named.exact[0].log().item() / -math.log(named.base) * named.denominator / 2
+    if abs(abs(first) - 1) > 1e-3:
+        return ""
+    sign = "-" if first < 0 else "+"
+    return (
+        f"exponents are -2(i {sign} 1)/{named.denominator} with i from 0 on, so that the first "
+        f"frequency is {named.exact[0]:.4g}"
+    )
 
 
 def _say_gain(report: _Report, gain: float, seen: Measured, named: Named) -> None:
@@ -432,10 +600,27 @@ def _say_positions(report: _Report, seen: Measured) -> None:
         report.facts["positions"] += f"; refuses {seen.refused[0]}: {seen.refused[1]}"
 
 
-def _alike(seen: Measured, where: dict[int, int], one: int, two: int) -> bool:
+def _alike(seen: Measured, one: int, two: int) -> bool:
     """Whether two positions were tried and turn alike."""
-    both = one in where and two in where
-    return both and torch.equal(seen.angles[where[one]], seen.angles[where[two]])
+    both = one in seen.positions and two in seen.positions
+    rows = (seen.positions.index(p) for p in (one, two)) if both else ()
+    return both and torch.equal(*(seen.angles[row] for row in rows))
+
+
+def _positions_rounded(seen: Measured) -> torch.dtype | None:
+    """The low precision whose first two neighbours that are one number turn alike."""
+    if _alike(seen, 2048, 4095):  # a table that ends
+        return None
+    known = ((torch.bfloat16, 256), (torch.float16, 2048))
+    return next((low for low, p in known if _alike(seen, p, p + 1)), None)
+
+
+def _rounded(positions: tuple[int, ...], low: torch.dtype | None) -> tuple[float, ...]:
+    """The positions by which it turns, if they are rounded."""
+    if low is None:
+        return positions
+    most = torch.finfo(low).max
+    return tuple(torch.tensor(positions).double().clamp(max=most).to(low).tolist())
 
 
 def _say_precision(
@@ -446,22 +631,21 @@ def _say_precision(
     angles: Tensor,
     left: Tensor,
     positions: tuple[int, ...],
+    rounded: torch.dtype | None,
 ) -> None:
     """Errors of the angles against the named frequencies, exactly; and what they look like."""
     where = {p: row for row, p in enumerate(positions)}
-    alike = {p: _alike(seen, where, p, p + 1) for p in (256, 2048)}
-    ends = alike[2048] and _alike(seen, where, 2048, 4095)
+    ends = _alike(seen, 2048, 2049) and _alike(seen, 2048, 4095)
     if ends:
         report.warnings.append(
             "all positions from 2048 on, or from an earlier one, turn alike: a table that ends"
         )
-    collapsed = [
-        called for called, p in (("bfloat16", 256), ("float16", 2048)) if alike[p] and not ends
-    ]
-    report.data["positions_rounded"] = collapsed[0] if collapsed else ""
+    collapsed = str(rounded).removeprefix("torch.") if rounded else ""
+    report.data["positions_rounded"] = collapsed
     if collapsed:
         report.warnings.append(
-            f"positions are rounded to {collapsed[0]}: two neighbours turn alike"
+            f"positions are rounded to {collapsed}: two neighbours turn alike; make them integers, "
+            "or float32, not the vectors' dtype"
         )
     low = seen.representable
     report.data["results_rounded"] = str(low).removeprefix("torch.") if low else ""
@@ -487,7 +671,7 @@ def _say_precision(
             f"{kind}: errors of 1 in {500 if low == torch.bfloat16 else 4000}, at every position"
         )
     elif collapsed or named.rounded:
-        kind = f"less than float32: {collapsed[0] if collapsed else named.rounded}"
+        kind = f"less than float32: {collapsed or named.rounded}"
     elif not ends and (jump := _jump(error, where)):
         kind = f"float32 up to position {jump[0]}"
         report.warnings.append(
@@ -501,7 +685,9 @@ def _say_precision(
         report.warnings.append(
             f"angles are off by {worst:.2g} at position {far}: more than float32 explains"
         )
-    report.facts["precision"] = f"{kind}; angles off by up to {worst:.1g} at position {far}"
+    known = named.scaling != "unknown" and not kind.startswith("float32 up to")
+    off = f"; angles off by up to {worst:.1g} at position {far}" if known else ""
+    report.facts["precision"] = kind + off
 
 
 def _jump(error: Tensor, where: dict[int, int]) -> tuple[int, int] | None:

@@ -11,6 +11,20 @@ from posenc.verify.turn import ELEMENTS, Turn, said
 NEAR = (0, 1, 2, 3, 5, 7, 15, 31, 63, 127)
 FAR = (256, 257, 512, 1009, 2048, 2049, 4095, 8000, 32_768, 100_003)
 NOISE = {torch.bfloat16: 2.0**-7, torch.float16: 2.0**-10}
+ANGLE = 2.0**-22
+"""Error of a float32 angle, per radian: half a unit in the last place (2^-24 of the value) each for
+the frequency and for the product, and one more unit for the power that made the frequency. The
+fastest pair turns one radian per position, so this is also the error per position. Seen in
+transformers: 3e-8 to 6e-8 per position; one position off is 1."""
+
+RESULT = {
+    torch.float64: 2.0**-22,
+    torch.float32: 2.0**-22,
+    torch.float16: 2.0**-9,
+    torch.bfloat16: 2.0**-6,
+}
+"""Error of a result at position 0, relative to the largest entry: a few roundings of its dtype."""
+
 NOTHING = 1e-9  # below this, a channel did not get anything from a unit vector
 
 
@@ -51,6 +65,7 @@ class Measured:
     bent: str = ""
 
 
+STILL = "it does not turn anything: what comes out is what went in, at every position"
 SKEWED = 0.02
 """From which difference on the two channels of a pair do not turn together."""
 
@@ -73,7 +88,7 @@ def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str
         return found
     pairs, still = found
     if not pairs:
-        return "it does not turn anything: what comes out is what went in, at every position"
+        return STILL
     a_in, b_in, a_out, b_out = (list(column) for column in zip(*pairs, strict=True))
     probes = torch.zeros(2, 1, dim, dtype=dtype)
     probes[0, 0, a_in] = 1
@@ -81,6 +96,10 @@ def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str
     shortly, repeated = (turn(probes.repeat(1, len(near), 1), near)[0].double() for _ in range(2))
     positions, everything, refused = _far(turn, probes, near.tolist())
     once_more = turn(probes.repeat(1, len(near), 1), near)[0].double()
+    kept = max(_not_vanished(everything, pairs), len(near))
+    if kept < len(positions):
+        refused = refused or (int(positions[kept]), VANISH)
+        positions, everything = positions[:kept], everything[:, :kept]
     first, second = everything[0].double(), everything[1].double()
     if dtype in (torch.bfloat16, torch.float16):
         representable = None
@@ -113,6 +132,16 @@ def measure(turn: Turn, *, dtype: torch.dtype = torch.float32) -> Measured | str
         noise=NOISE.get(dtype, 0.0),
         bent=_bent(cos, minus_sin, sin, other_cos) if skewed > SKEWED else "",
     )
+
+
+VANISH = "what comes out there is smaller than float32's numbers, so that it has no angle"
+
+
+def _not_vanished(seen: Tensor, pairs: list[tuple[int, int, int, int]]) -> int:
+    """How many positions come before the first at which a pair comes out as nothing."""
+    a_out, b_out = ([pair[i] for pair in pairs] for i in (2, 3))
+    gone = (torch.hypot(seen[0, :, a_out], seen[0, :, b_out]) < 1e-30).any(dim=-1)
+    return int(gone.nonzero()[0, 0]) if gone.any() else len(gone)
 
 
 BEYOND = (
@@ -201,6 +230,22 @@ def _recounted(turn: Turn) -> Turn:
     return Turn(call, turn.head_dim, turn.convention, False, turn.tables)
 
 
+def dtypes_differ(turn: Turn, low: torch.dtype) -> int | None:
+    """From which position on vectors of a low precision are turned otherwise than in float32.
+
+    None if rounding explains all. The text is one longer than usual, so that tables that are kept
+    for the last one are made anew.
+    """
+    x = torch.randn(3, 1, turn.head_dim, generator=torch.Generator().manual_seed(6)).to(low)
+    _, right, _ = _far(turn, x.float(), list(NEAR[:4]))
+    positions, seen, _ = _far(turn, x, list(NEAR[:4]), longer=1)
+    several = min(right.shape[1], seen.shape[1], len(NEAR) + len(FAR) - 1)
+    apart = (right[:, :several].double() - seen[:, :several].double()).abs().amax(dim=(0, 2))
+    size = right[:, :several].abs().max().item()
+    wrong = positions[:several][apart > size * (RESULT[low] + 2 * ANGLE * positions[:several])]
+    return int(wrong[0]) if len(wrong) else None
+
+
 def _pairs(seen: Tensor) -> tuple[list[tuple[int, int, int, int]], list[int]] | str:
     """Group channels: each input reaches one output (still) or shares two with one other."""
     reaches = (seen.abs() > NOTHING).any(dim=1)
@@ -240,10 +285,11 @@ def _near(turn: Turn, eye: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _far(
-    turn: Turn, probes: Tensor, near: list[int]
+    turn: Turn, probes: Tensor, near: list[int], *, longer: int = 0
 ) -> tuple[Tensor, Tensor, tuple[int, str] | None]:
-    """Try as far as it goes; the first refusal is kept."""
+    """Try as far as it goes; the first refusal is kept. The last position may be a later one."""
     refused, positions = None, [*near, *(p for p in NEAR + FAR if p > near[-1])]
+    positions[-1] += longer
     while True:
         try:
             tried = torch.tensor(positions)
@@ -255,7 +301,7 @@ def _far(
 
 
 def frequencies(
-    angles: Tensor, positions: tuple[int, ...], noise: float = 0.0
+    angles: Tensor, positions: tuple[float, ...], noise: float = 0.0
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Angular frequencies from angles at rising positions, each refining the last.
 

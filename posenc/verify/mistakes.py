@@ -93,6 +93,7 @@ def rotation_mistakes(rope: Rope) -> list[Mistake]:
             )
             for base in (10_000.0, 500_000.0, 1_000_000.0, 100_000.0, 150_000.0, 8_000_000.0)
         ),
+        *_exponent_mistakes(rope),
         Mistake(
             "pairs in reverse order",
             "the slowest frequency comes first: the frequencies are in the wrong order",
@@ -105,6 +106,43 @@ def rotation_mistakes(rope: Rope) -> list[Mistake]:
 def named_mistake(rope: Rope, name: str) -> Mistake:
     """The known mistake of that name."""
     return next(known for known in rotation_mistakes(rope) if known.name == name)
+
+
+def _exponent_mistakes(rope: Rope) -> list[Mistake]:
+    """Ways to get base^(-2i/d) wrong, i = 0 ... d/2 - 1; only for frequencies that are that."""
+    right, d = rope.inv_freq, rope.rotary_dim
+    if rope.plain is not None or len(right) < 2 or right[0] != 1 or not right[1] > 0:
+        return []
+    step = right[1]
+    known = [
+        (
+            "exponent i/d",
+            "the exponent is i/d, not 2i/d, i = 0 ... d/2 - 1",
+            0.5,
+        ),
+        ("exponent 4i/d", "the exponent is 4i/d, not 2i/d: doubled twice", 2.0),
+        ("exponent over d - 2", "the exponent is 2i/(d - 2): it reaches 1/base", d / (d - 2 or 1)),
+    ]
+    known += [
+        (
+            f"exponent over {k * d}",
+            f"the exponent is divided by {k * d}, not by {d}: by the hidden size, perhaps, where "
+            "the width of a head is meant",
+            1 / k,
+        )
+        for k in (*range(3, 13), 16, 20, 24, 32, 40, 48, 56, 64, 71, 80, 96, 128)
+        if k * d != rope.head_dim  # said elsewhere
+    ]
+    times = (
+        ("pairs counted from 1", "exponents run from 2/d to 1: the first is to be 0", step),
+        ("pairs counted from -1", "exponents run from -2/d on: the first is to be 0", 1 / step),
+        ("angles times 2 pi", "angles are radians: no 2 pi is to be multiplied", 2 * math.pi),
+        ("angles in turns", "angles are radians: they are divided by 2 pi", 1 / (2 * math.pi)),
+    )
+    return [
+        *(Mistake(name, hint, rope.but(inv_freq=right**power)) for name, hint, power in known),
+        *(Mistake(name, hint, rope.but(inv_freq=right * factor)) for name, hint, factor in times),
+    ]
 
 
 def _scaling_mistakes(rope: Rope) -> list[Mistake]:

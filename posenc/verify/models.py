@@ -4,7 +4,7 @@ import difflib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -77,6 +77,9 @@ ROPE_KEYS = (
 )
 """Which keys of a file itself are about rotation, in any family here."""
 
+RECURRENT = {"linear_attention": "linear attention", "conv": "a convolution"}
+"""Kinds of layers that are no attention with scores."""
+
 PATTERNS = ("sliding_window_pattern", "global_attn_every_n_layers")
 """Keys that say which layers slide, where layer_types does not."""
 
@@ -120,6 +123,7 @@ class Layer:
         at: the rotation for a text of so many positions, if that changes it; None otherwise.
         before: channels of a query's head before those that the rotation sees (qk_nope_head_dim);
             None if the file does not say, or the rotation sees the whole head.
+        head_dim: channels of a head in a layer without positions; of others the `Rope` tells.
     """
 
     kind: str
@@ -133,6 +137,7 @@ class Layer:
     softmax: float = 1.0
     at: Callable[[int], Rope] | None = None
     before: int | None = None
+    head_dim: int | None = None
 
     def signature(self) -> tuple:
         """What makes two layers alike."""
@@ -166,6 +171,7 @@ class Model:
         layers: one a layer.
         notes: keys that are ignored, contradict each other or are missing.
         details: what else the method needs, by name.
+        dtype: in which it runs, "" if the file does not say.
     """
 
     model_type: str
@@ -174,10 +180,12 @@ class Model:
     layers: tuple[Layer, ...]
     notes: tuple[str, ...] = ()
     details: dict = field(default_factory=dict)
+    dtype: str = ""
 
     def __str__(self) -> str:
+        of = f", {self.dtype}" if self.dtype else ""
         lines = [
-            f"{self.model_type}: {len(self.layers)} layers, context {self.context or 'unknown'}"
+            f"{self.model_type}: {len(self.layers)} layers, context {self.context or 'unknown'}{of}"
         ]
         groups: dict[tuple, list[int]] = {}
         for i, layer in enumerate(self.layers):
@@ -227,12 +235,20 @@ def models(config: object, *, length: int | None = None) -> Model:
     """
     raw = _read(config)
     notes: list[str] = []
+    runs_in = _dtype(raw)
     raw = _text_part(raw, notes)
+    read = _model(raw, length, notes)
+    return replace(read, dtype=_dtype(raw) or runs_in)
+
+
+def _model(raw: dict, length: int | None, notes: list[str]) -> Model:
     model_type = raw.get("model_type")
     if model_type not in FAMILIES:
+        near = difflib.get_close_matches(str(model_type), FAMILIES, n=3, cutoff=0.6)
+        like = f"; is {' or '.join(near)} meant?" if near else ""
         raise ValueError(
-            f"model_type must be one of those known here, got {model_type!r}; "
-            f"known: {', '.join(FAMILIES)}. {_advice(raw)}"
+            f"model_type must be one of those known here, got {model_type!r}{like}. "
+            f"{_advice(raw)}. Known: {', '.join(FAMILIES)}"
         )
     family = FAMILIES[model_type]
     raw = _in_usual_words(raw, model_type, notes)
@@ -252,6 +268,12 @@ def models(config: object, *, length: int | None = None) -> Model:
     if len(kinds) != count:
         notes.append(f"layer_types lists {len(kinds)} layers, num_hidden_layers says {count}")
     turns = rotary_list(raw, count) if family.listed else [1] * count
+    without = {key: value for key, value in raw.items() if key != "no_rope_layers"}
+    if family.listed and "no_rope_layer_interval" in raw and turns != rotary_list(without, count):
+        notes.append(
+            f"no_rope_layer_interval {raw['no_rope_layer_interval']} is ignored: no_rope_layers "
+            "says otherwise"
+        )
     if not family.listed and "no_rope_layers" in raw:
         notes.append(f"no_rope_layers is ignored: {model_type} does not read it")
     if family.splits and raw.get("head_dim") not in (None, _head(raw)):
@@ -260,20 +282,26 @@ def models(config: object, *, length: int | None = None) -> Model:
             f"hidden_size/num_attention_heads = {_head(raw)} channels"
         )
     parameters = _parameters(raw, family, model_type, sorted(set(kinds)), notes)
-    made: dict[tuple[str, int], Layer] = {}
-    for kind, turn in zip(kinds, turns, strict=False):
-        turning = bool(turn) and (family.rotary_kinds is None or kind in family.rotary_kinds)
-        if (kind, turning) not in made:
-            made[kind, turning] = _layer(
-                raw, family, kind, turning, parameters[kind], at, context, notes
-            )
-    layers = tuple(
-        made[kind, bool(turn) and (family.rotary_kinds is None or kind in family.rotary_kinds)]
+    made: dict[tuple[str, bool], Layer] = {}
+    which = [
+        (kind, bool(turn) and _turns(raw, family, kind))
         for kind, turn in zip(kinds, turns, strict=False)
-    )
+    ]
+    for kind, turning in dict.fromkeys(which):
+        made[kind, turning] = _layer(
+            raw, family, kind, turning, parameters[kind], at, context, notes
+        )
+    layers = tuple(made[each] for each in which)
     _check_windows(raw, layers, model_type, notes)
     details = _sections(family, parameters)
     return Model(model_type, context, at, layers, tuple(dict.fromkeys(notes)), details)
+
+
+def _turns(raw: dict, family: Family, kind: str) -> bool:
+    """Whether layers of this kind turn queries and keys."""
+    if family.bare_beside_window and raw.get("sliding_window") is not None:
+        return kind == "sliding_attention"
+    return family.rotary_kinds is None or kind in family.rotary_kinds
 
 
 def _read(config: object) -> dict:
@@ -301,6 +329,11 @@ def _text_part(raw: dict, notes: list[str]) -> dict:
     notes += [f"{key} outside text_config is ignored" for key in doubled]
     notes.append("read: text_config; the vision tower is left out")
     return inner
+
+
+def _dtype(raw: dict) -> str:
+    """In which precision it runs, "" if the file does not say."""
+    return str(raw.get("dtype") or raw.get("torch_dtype") or "").removeprefix("torch.")
 
 
 def _advice(raw: dict) -> str:
@@ -470,6 +503,12 @@ def _checked(
             notes.append(
                 "mscale and mscale_all_dim are read together only: the gain is the default"
             )
+        scales = [key for key in ("mscale", "mscale_all_dim") if own.get(key)]
+        if scales and own.get("attention_factor"):
+            notes.append(
+                f"{' and '.join(scales)} {'is' if len(scales) == 1 else 'are'} not read for the "
+                "gain: attention_factor says it"
+            )
         if nested and own.get("truncate") is False:
             notes.append(
                 "truncate: false is ignored: transformers 5.23 reads it outside nested "
@@ -492,7 +531,8 @@ def _layer(
     window = _window(raw, kind)
     temperature = _temperature(raw, family, own, turning)
     if not turning:
-        return Layer(kind, "none", window=window, temperature=temperature)
+        width = _widths(raw, family, kind, own)[0]
+        return Layer(kind, "none", window=window, temperature=temperature, head_dim=width)
     width, rotary = _widths(raw, family, kind, own)
     if family.width != "rotary_dim" and raw.get("rotary_dim") is not None:
         notes.append(
@@ -684,6 +724,11 @@ def _axes(raw: dict, family: Family, own: dict, pairs: int, notes: list[str]) ->
     if not family.sections:
         return None
     sections = list(own.get("mrope_section") or family.sections)
+    if sum(sections) != pairs and own.get("mrope_section"):
+        raise ValueError(
+            f"mrope_section must sum up to the {pairs} pairs that turn, got {sections}, which are "
+            f"{sum(sections)}"
+        )
     if sum(sections) != pairs:
         notes.append(f"mrope_section {sections} is of {sum(sections)} pairs, the head has {pairs}")
         return None
@@ -773,7 +818,9 @@ def _told(layer: Layer, context: int | None) -> str:
             parts.append(f"gain {number(rope.gain)}, scores times {number(rope.gain**2)}")
         if layer.softmax != 1:
             parts.append(f"all scores times {number(layer.softmax)} more")
-    if layer.kind != "full_attention":
+    if layer.kind in RECURRENT:
+        parts = [f"{RECURRENT[layer.kind]}, no positions"]
+    elif layer.kind != "full_attention":
         parts.append(f"{layer.kind.split('_')[0]} window {layer.window}")
     if layer.temperature:
         parts.append(

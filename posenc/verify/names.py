@@ -76,6 +76,8 @@ def name(inv_freq: Tensor, sure: Tensor, *, head_dim: int) -> Named:
     turning = int((inv_freq != 0).sum())
     if not turning:
         return Named("unknown", also=("no pair turns",))
+    if (inv_freq[:turning] <= 0).any():
+        return Named("unknown", also=("some pairs turn by half a turn a position, or more",))
     for candidate in _candidates(inv_freq, turning, head_dim):
         if candidate.exact is None or len(candidate.exact) != len(inv_freq):
             continue
@@ -85,10 +87,30 @@ def name(inv_freq: Tensor, sure: Tensor, *, head_dim: int) -> Named:
             rounded = candidate.exact.to(low).double()
             if _close(rounded, inv_freq, sure):
                 return _with(candidate, exact=rounded, rounded=called)
-    ratio = inv_freq / _geometric(inv_freq[:turning], len(inv_freq))
-    note = f"they are {_said(ratio.min().item())} to {_said(ratio.max().item())} times a geometric"
-    return Named(
-        "unknown", also=(f"{note} sequence: factors found by search, as LongRoPE's, or a slip",)
+    return Named("unknown", also=(_beside_a_base(inv_freq, turning, head_dim),))
+
+
+def _beside_a_base(inv_freq: Tensor, turning: int, head_dim: int) -> str:
+    """By which factors frequencies that follow no rule differ from those of a base."""
+    search = "factors found by search, as LongRoPE's, or a slip"
+    for base, width in _bases(inv_freq[:turning] / inv_freq[0], 2 * len(inv_freq), head_dim):
+        plain = inverse_frequencies(width, base=base)[: len(inv_freq)]
+        times = plain[:turning] / inv_freq[:turning]
+        same = (times - 1).abs() < 1e-3
+        if same[:3].all() and not same.all() and base in USUAL:
+            kept, others = int((~same).nonzero()[0, 0]), times[~same]
+            low, high = (_said(round(t.item(), 4)) for t in (others.min(), others.max()))
+            which = f"pair {kept}" if len(others) == 1 else f"pairs from {kept} on"
+            return (
+                f"the first {kept} are base {number(base)}'s over {width}, {which} are divided by "
+                f"{low} to {high}: {search}"
+            )
+    ends = _geometric(inv_freq[:turning], len(inv_freq))
+    low, high = (_said(t.item()) for t in ((inv_freq / ends).min(), (inv_freq / ends).max()))
+    found = math.exp(-math.log((ends[-1] / ends[0]).item()) * len(ends) / max(len(ends) - 1, 1))
+    return (
+        f"they are {low} to {high} times a geometric sequence through the first and the last "
+        f"(base {number(float(f'{found:.4g}'))}): {search}"
     )
 
 
@@ -209,6 +231,7 @@ def _larger_base(inv_freq: Tensor, half: int) -> Iterator[Named]:
     if half < 2:
         return
     found = math.exp(-math.log((inv_freq[-1] / inv_freq[0]).item()) * half / (half - 1))
+    found = nice(found, within=1e-6)
     for base in BASES:
         plain = inverse_frequencies(2 * half, base=base)
         factor = nice((plain[-1] / inv_freq[-1]).item())

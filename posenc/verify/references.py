@@ -1,7 +1,7 @@
 """What a configuration stands for: the rotations, biases or buckets that its layers have."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -12,7 +12,8 @@ from posenc.verify.models import Layer, Model, ranges
 from posenc.verify.names import number
 from posenc.verify.rope import Rope
 
-KINDS = {"rope": "rotation", "alibi": "bias", "t5": "buckets"}
+LOW = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+KINDS = {"rope": "rotation", "none": "rotation", "alibi": "bias", "t5": "buckets"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,9 @@ class Reference:
         before: channels of a query's head before those that turn, if that is known.
         softmax: by what scores are multiplied besides 1/sqrt(d).
         free: whether channels may come out in another order: a configuration names none.
+        dtype: the low precision in which the model runs, if a configuration names one.
+        temperature: by what queries grow with their position, if they do.
+        lengths: of texts around which frequencies change, if they depend on the length.
     """
 
     name: str
@@ -38,10 +42,16 @@ class Reference:
     before: int | None = None
     softmax: float = 1.0
     free: bool = False
+    dtype: torch.dtype | None = None
+    temperature: dict | None = None
+    lengths: tuple[int, ...] = ()
 
 
 def references(model: Model, layer: int | None = None) -> list[Reference]:
     """All that differ among a model's layers, or that of one layer.
+
+    Layers without positions whose queries do not grow either are a reference only if they are
+    asked for: whoever forgets to rotate would agree with them.
 
     Raises:
         ValueError: if there is no such layer, or none that can be compared.
@@ -50,9 +60,13 @@ def references(model: Model, layer: int | None = None) -> list[Reference]:
         raise ValueError(f"layer must be within 0 ... {len(model.layers) - 1}, got {layer}")
     chosen = range(len(model.layers)) if layer is None else [layer]
     groups: dict[object, list[int]] = {}
+    empty = []
     for i in chosen:
-        if model.layers[i].method in KINDS:
-            groups.setdefault(_what(model.layers[i]), []).append(i)
+        each = model.layers[i]
+        if each.method == "none" and not each.temperature and layer is None:
+            empty.append(i)
+        elif each.method in KINDS:
+            groups.setdefault(_what(each), []).append(i)
     if not groups:
         methods = ", ".join(sorted({model.layers[i].method for i in chosen}))
         raise ValueError(
@@ -61,13 +75,20 @@ def references(model: Model, layer: int | None = None) -> list[Reference]:
         )
     found = []
     for members in groups.values():
-        first = model.layers[members[0]]
-        kinds = dict.fromkeys(model.layers[i].kind for i in members)
-        few = len(members) < len(model.layers)
-        word = "layer" if len(members) == 1 else "layers"
-        name = f"{word} {ranges(members)} ({', '.join(kinds)})" if few else ""
-        found += _of_layer(first, name)
-    return found
+        found += _of_layer(model.layers[members[0]], _layers_named(model, members))
+    if empty:
+        first = f"{_layers_named(model, empty)}, which have no positions: layer= compares one"
+        found = [replace(each, beside=(first, *each.beside)) for each in found]
+    return [replace(each, dtype=LOW.get(model.dtype)) for each in found]
+
+
+def _layers_named(model: Model, members: list[int]) -> str:
+    """These layers in words, "" if they are all."""
+    if len(members) == len(model.layers):
+        return ""
+    kinds = dict.fromkeys(model.layers[i].kind for i in members)
+    word = "layer" if len(members) == 1 else "layers"
+    return f"{word} {ranges(members)} ({', '.join(kinds)})"
 
 
 def of_layer(layer: Layer) -> list[Reference]:
@@ -102,18 +123,30 @@ def _of_layer(layer: Layer, name: str) -> list[Reference]:
             Reference(side, "buckets", _bucketed(layer.settings, bidirectional=both))
             for side, both in (("the encoder's", True), ("the decoder's", False))
         ]
+    rope = layer.rope
+    if rope is None:  # no positions: all pairs stay as they are
+        still = torch.zeros(layer.head_dim // 2, dtype=torch.float64)
+        rope = Rope(still, layer.head_dim, temperature=layer.temperature)
     return [
         Reference(
             name,
             "rotation",
-            layer.rope,
+            rope,
             layer.at,
             _beside(layer),
             layer.before,
             layer.softmax,
-            free=True,
+            free=layer.rope is not None,
+            temperature=layer.temperature,
+            lengths=_lengths(layer),
         )
     ]
+
+
+def _lengths(layer: Layer) -> tuple[int, ...]:
+    """The longest text before frequencies change, the next one, and one that is twice as long."""
+    trained = layer.settings.get("trained_length")
+    return () if layer.at is None or not trained else (trained, trained + 1, 2 * trained)
 
 
 def _bucketed(settings: dict, *, bidirectional: bool) -> Callable[[Tensor], Tensor]:
@@ -127,9 +160,6 @@ def _beside(layer: Layer) -> tuple[str, ...]:
             f"that all scores are multiplied by {number(layer.softmax)} besides 1/sqrt(d) "
             "(mscale_all_dim)"
         )
-    if layer.temperature:
-        told = ", ".join(f"{k} {number(v)}" for k, v in layer.temperature.items())
-        found.append(f"that queries grow with their position ({told})")
     if layer.window:
         found.append(f"the window of {layer.window} positions")
     return tuple(found)

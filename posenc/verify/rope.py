@@ -9,6 +9,7 @@ from torch import Tensor
 from posenc.axial import axial_angles
 from posenc.frequencies import angles, phasors
 from posenc.rotary import rotate
+from posenc.scaling import query_gain
 
 PAIRINGS = ("half", "interleaved", "interleaved in, half out")
 
@@ -26,6 +27,8 @@ class Rope:
         first: the first channel that turns; 0 but where a head's last channels turn.
         plain: the frequencies before they were scaled, if they were.
         axis: which of three rows of positions each pair follows (M-RoPE), if they are three.
+        temperature: parameters of `query_gain`, by which each row is multiplied besides; queries
+            alone have it.
 
     Example:
         >>> from posenc import inverse_frequencies
@@ -41,6 +44,7 @@ class Rope:
     first: int = 0
     plain: Tensor | None = None
     axis: Tensor | None = None
+    temperature: dict | None = None
 
     def __post_init__(self):
         if self.pairing not in PAIRINGS:
@@ -78,4 +82,8 @@ class Rope:
         pairing, _, out = self.pairing.partition(" in, ")
         out = out.removesuffix(" out") or pairing
         turning = rotate(turning, turn, pairing=pairing, pairing_out=out)
-        return torch.cat((before, turning, after), dim=-1)
+        turned = torch.cat((before, turning, after), dim=-1)
+        if self.temperature is None:
+            return turned
+        gain = query_gain(positions, **self.temperature)[:, None]
+        return (turned * gain).to(turned.dtype)

@@ -21,6 +21,7 @@ _TIMES = (  # by which each pair's turns are multiplied
     ),
     ("2 pi counted twice", "the ramp divides turns by 2 pi twice", 1 / (2 * math.pi)),
 )
+BASES = (10_000.0, 500_000.0, 1_000_000.0, 100_000.0, 150_000.0, 5_000_000.0)
 RULES = {"llama3": parts_scaling, "parts": parts_scaling, "yarn": yarn_scaling}
 
 
@@ -52,6 +53,10 @@ def near_rule(inv_freq: Tensor) -> tuple[str, str] | None:
         low = plain / factor
         keep = ((right - low) / (plain - low)).clamp(0, 1)
         slips = [*_ramp_slips(plain, low, keep)]
+        for other in BASES:
+            there = inverse_frequencies(2 * len(inv_freq), base=other)
+            factors = there / yarn_scaling(there, **rule, ramp=ramp)[0]
+            slips.append((*_two_bases(base, other), plain / factors))
         for called, hint, times in _TIMES:
             moved = {end: turns / times for end, turns in ends.items()}
             slips.append((called, hint, yarn_scaling(plain, **{**rule, **moved}, ramp=ramp)[0]))
@@ -128,9 +133,26 @@ def _setting_slips(
         "the ramp counts turns within the stretched context, not the trained one",
         named.settings["factor"],
     )
+    rule = RULES[named.scaling]
+    for base in BASES:
+        if base == named.base:
+            continue
+        there = inverse_frequencies(2 * len(plain), base=base)
+        factors = there / rule(there, **named.settings)[0]
+        yield *_two_bases(named.base, base), plain / factors
+        yield *_two_bases(base, named.base), there * scaled / plain
     for called, hint, times in (*_TIMES, longer):
         ends = {end: named.settings[end] / times for end in ("slow", "fast")}
-        yield called, hint, RULES[named.scaling](plain, **{**named.settings, **ends})[0]
+        yield called, hint, rule(plain, **{**named.settings, **ends})[0]
+
+
+def _two_bases(base: float, other: float) -> tuple[str, str]:
+    return (
+        f"factors for base {number(other)}",
+        f"the scaling's factors are those for frequencies of base {number(other)}, applied to "
+        f"frequencies of base {number(base)}: the base is read in two places, and one of them took "
+        "a default (transformers 5 keeps rope_theta within rope_parameters)",
+    )
 
 
 def _geometric(inv_freq: Tensor) -> bool:

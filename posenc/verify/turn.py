@@ -4,9 +4,13 @@ import textwrap
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from posenc.verify.ways import Way
 
 ELEMENTS = 2**24  # how many to hand over at a time, to functions that count rows themselves
 
@@ -24,7 +28,9 @@ class Turn:
         keys: the same for its second result, if it takes and gives queries and keys.
         counted: for one that takes the first position only: the same, called once with all rows.
         first_row: whether positions [b, n] are taken and only their first row is used.
-        axes: the same with positions [3, n] that differ, for one that takes [3, b, n] (M-RoPE).
+        axes: the same with positions [3, n] that differ, for one that takes three rows (M-RoPE).
+        three: the shape in which it takes these rows.
+        way: how the original is called, if it is a function of vectors: `posenc.verify.ways.Way`.
         mixed: how queries, keys and values get into each other, "" if they do not.
         broken: why no way of calling it turns rows by their own positions, "" if one does.
         apart: for one that asks for a mask or the ends of texts: the same, with x [m, n, d] and
@@ -45,6 +51,7 @@ class Turn:
     counted: "Turn | None" = None
     first_row: bool = False
     axes: Callable[[Tensor, Tensor], Tensor] | None = None
+    way: "Way | None" = None
     mixed: str = ""
     broken: str = ""
     apart: Callable[[Tensor, int], Tensor] | None = None
@@ -53,6 +60,7 @@ class Turn:
     state: str = ""
     guess: bool = False
     values: bool = False
+    three: tuple[int, ...] = ()
 
     def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
         """Turn x; without gradients or warnings."""
@@ -63,6 +71,10 @@ class Turn:
 
 class NotARotation(ValueError):
     """It cannot be called as a rotation; the message says what was tried."""
+
+
+class OtherShape(NotARotation):
+    """What comes back has not the shape of what was handed over."""
 
 
 def said(error: Exception) -> str:

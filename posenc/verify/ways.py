@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from posenc.verify.layouts import LAYOUTS, laid_out, read
+from posenc.verify.layouts import LAYOUTS, arranged, laid_out, not_contiguous, read, rearranged
 
 POSITIONS = (
     "positions",
@@ -23,7 +23,7 @@ POSITIONS = (
     "p",
     "seq_pos",
 )
-KEYS = re.compile(r"(x?k|keys?)(_.*)?")  # k, xk, key, keys, key_states, k_pe, k_rot
+KEYS = re.compile(r"(x?k|keys?|kv_pe|kv_rope|kpe)(_.*)?")  # k, xk, key, key_states, k_pe, k_rot
 STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
 WIDTHS = (64, 128, 32, 96, 80, 256, 192, 16, 8)
 
@@ -45,28 +45,81 @@ class Way:
     narrow: tuple[int, int, int] | None = None  # channels of queries, heads and channels of keys
     guessed: str = ""  # an argument that is taken for the first position, if it moves the rows
     left: tuple[str, ...] = ()  # arguments that keep their defaults, as `name=default`
+    heads: int = 2  # equal ones that it is given
 
     def inputs(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """What it is given: these vectors in their layout, and others for the other argument."""
         if self.narrow is None:
-            x = laid_out(x, self.layout)
+            x = laid_out(x, self.layout, self.heads)
             return (other(x), x) if self.of_keys else x
         width, heads, channels = self.narrow
         if self.of_keys:
             queries = other(x).repeat(1, 1, -(-width // channels))[..., :width]
-            return laid_out(queries, self.layout), laid_out(x, self.layout, heads)
+            return laid_out(queries, self.layout), laid_out(x, self.layout_of_keys, heads)
         keys = other(x)[..., :channels]
-        return laid_out(x, self.layout), laid_out(keys, self.layout, heads)
+        return laid_out(x, self.layout), laid_out(keys, self.layout_of_keys, heads)
 
     def read(self, result: object, x: Tensor) -> Tensor:
         """The result that is meant, as [m, n, d]."""
         if isinstance(result, tuple | list):
             result = result[self.of_keys]
-        return read(result, x, self.layout, self.narrow[1] if self.narrow and self.of_keys else 2)
+        heads = self.narrow[1] if self.narrow and self.of_keys else self.heads
+        if heads == 0 and isinstance(result, Tensor):  # they may come back with an axis of heads
+            axis = self.layout.split().index("h")
+            return read(result.squeeze(axis), x, self.layout_of_keys, 1)
+        return read(result, x, self.layout, heads)
+
+    def sized(
+        self,
+        q: Tensor,
+        k: Tensor,
+        positions: Tensor,
+        layout: str = "",
+        *,
+        three: bool = False,
+        view: bool = False,
+    ) -> list[Tensor]:
+        """Called once with vectors [b, h, n, d] that differ in everything; what came of them.
+
+        Positions are [n], of all texts, or [b, n]; `three` rows are handed over as they are. Keys
+        may come back repeated for the heads of queries. A `view` is not contiguous.
+        """
+        layouts = [layout or self.layout, layout or self.layout_of_keys]
+        given = [arranged(x, axes) for x, axes in zip((q, k), layouts, strict=True)]
+        given = [not_contiguous(x) for x in given] if view else given
+        given = tuple(given) if "q, k" in self.words else given[0]
+        if three:
+            result = self.form(given, positions)
+        elif positions.ndim == 1:
+            result = self.call(given, positions)
+        else:
+            positions = positions[:, 0] if self.consecutive else positions
+            if "[3, 1, n]" in self.words:
+                positions = positions.expand(3, -1, -1)
+            result = self.form(given, positions)
+        results = list(result[:2]) if isinstance(result, tuple | list) else [result]
+        if self.narrow and self.narrow[1] == 0 and len(results) > 1 and results[1].ndim == q.ndim:
+            results[1] = results[1].squeeze(self.layout.split().index("h"))
+        repeated = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+        if len(results) > 1 and getattr(results[1], "shape", None) == (
+            arranged(repeated, layouts[1]).shape
+        ):
+            k = repeated
+        both = zip(results, (q, k), layouts, strict=False)
+        return [rearranged(one, x, axes) for one, x, axes in both]
+
+    @property
+    def layout_of_keys(self) -> str:
+        """That of the queries, but without an axis of heads if keys have none."""
+        bare = self.narrow is not None and self.narrow[1] == 0
+        return self.layout.replace(" h", "") if bare else self.layout
 
 
 def all_ways(thing: Callable, apply: Callable | None, width: int) -> Iterator[Way]:
-    """First with keys as queries are; then with one head of keys, and one that is narrower."""
+    """First with keys as queries are; then with one head of keys, and one that is narrower.
+
+    Keys of that one head may come without an axis of heads, as in DeepSeek's own code.
+    """
     names = parameters_of(thing)[0]
     if names and "qkv" in names[0]:
         for form in ("[b, n, 3, h, d]", "[b, n, 3 h d]"):
@@ -83,6 +136,9 @@ def all_ways(thing: Callable, apply: Callable | None, width: int) -> Iterator[Wa
                 if way.layout != "tables":
                     words = f"{way.words} with one head of {channels} channels for keys"
                     yield replace(way, narrow=(width, 1, channels), words=words)
+                if way.layout in ("b n h d", "n h d"):
+                    words = f"{way.words} with keys of {channels} channels and no axis of heads"
+                    yield replace(way, narrow=(width, 0, channels), words=words)
 
 
 def _parted(thing: Callable, form: str) -> Callable:
@@ -188,13 +244,16 @@ def _ways(thing: Callable, apply: Callable | None) -> Iterator[Way]:
             "f(x, seq_len=int)",
             apply,
         )
-    yield Way(lambda x, p: thing(p), "tables", True, "f([n])", apply)
+    yield Way(lambda x, p: thing(p), "tables", True, "f([n])", apply, form=lambda x, p: thing(p))
 
 
 def _from_start(
     thing: Callable, given: Callable, name: str, layout: str, words: str, apply: Callable | None
 ) -> Way:
-    """For a function that is told the position of the first row."""
+    """For a function that is told the position of the first row.
+
+    A name in the plural, as seqlen_offsets, may hold that of each text, too.
+    """
     return Way(
         lambda x, p: thing(*given(x), **{name: int(p[0])}),
         layout,
@@ -202,6 +261,7 @@ def _from_start(
         words,
         apply,
         consecutive=True,
+        form=(lambda x, p: thing(*given(x), **{name: p})) if name.endswith("s") else None,
     )
 
 
@@ -210,7 +270,14 @@ def _at_each(
 ) -> Way:
     """For a function that is told the position of each row."""
     form = _position_form("[b, n]" if "[b, n]" in words else "[n]")
-    return Way(lambda x, p: thing(*given(x), **{name: form(x, p)}), layout, True, words, apply)
+    return Way(
+        lambda x, p: thing(*given(x), **{name: form(x, p)}),
+        layout,
+        True,
+        words,
+        apply,
+        form=lambda x, p: thing(*given(x), **{name: p}),
+    )
 
 
 def _defaults(thing: Callable) -> dict[str, int | None]:
