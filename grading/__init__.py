@@ -10,5 +10,5 @@ Who knows what:
    returns plain numbers. Nothing in that process knows what is right, and it writes no grade.
 4. `grading.examine` is the other side: it draws hidden inputs from a seed, the same for all,
    asks, and compares. It runs no student's code and unpickles nothing.
-5. `grading.grade` writes the grades; what it flags it reads in the file that was handed in.
+5. `grading.grade` writes the grades, and notes for the instructor, which are advice.
 """

@@ -3,14 +3,15 @@
     python -m grading.assign 02_sinusoidal      into dist/02_sinusoidal
 
 The student notebook is the one that the site serves, made by `_ext.student`, and says which
-packages a grader has. The zip holds the master, its questions, this room and the wheel of
-`posenc`: keep it to yourself. Nothing is made again if nothing has changed since.
+Python and packages a grader has. The zip holds the master, its questions, this room and the wheel
+of `posenc`: keep it to yourself. Nothing is made again if nothing has changed since.
 """
 
 import argparse
 import copy
 import hashlib
 import json
+import platform
 import secrets
 import zipfile
 from pathlib import Path
@@ -52,9 +53,11 @@ def packages() -> list[str]:
 
 def handed_out(assignment: Assignment) -> nbformat.NotebookNode:
     """The student notebook, with a last cell that says what the grader has installed."""
+    version = ".".join(platform.python_version_tuple()[:2])
     made = copy.deepcopy(assignment.handed_out)
     listed = ", ".join(line.replace("==", " ") for line in packages())
-    said = f'{RUNS} {listed}. There is no GPU: `.cuda()` and `device="cuda"` fail there.*'
+    said = f"{RUNS} Python {version}, {listed}. "
+    said += 'There is no GPU: `.cuda()` and `device="cuda"` fail there.*'
     made.cells.append(new_markdown_cell(said, id="packages"))
     return made
 

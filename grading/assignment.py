@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ from _ext import student
 from grading.questions.master import Comparison, Judged, masters
 from posenc.check import Probe, Question
 
+_MADE = re.compile(r"^(?:(?:async )?def|class)[ \t]++(\w++)|^(\w++)[ \t]*+=(?!=)", re.MULTILINE)
 RUNS = "*Grading runs this notebook from top to bottom, without a network, with"
 
 
@@ -29,6 +31,7 @@ class Asked:
         rubric: what the master says about marking, for a written one.
         tests: points and label of each hidden test.
         refuses: functions of `posenc` that the answer may not call.
+        public: the labels of hidden cases that say nothing of what is drawn.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Asked:
     rubric: str = ""
     tests: tuple[tuple[float, str], ...] = ()
     refuses: tuple[str, ...] = ()
+    public: frozenset[str] = frozenset()
 
 
 class Assignment:
@@ -112,6 +116,35 @@ class Assignment:
             if not asked.written and re.search(rf"^(def|class) {asked.name}\b", source, re.M)
         }
 
+    def stubs(self, cells: Sequence[tuple[str, str]]) -> dict[int, str]:
+        """Cells for an answer, as they were handed out, below an answer: they would undo it.
+
+        Returns:
+            The name of the question for the number of each.
+        """
+        given = {source: name for name, source in self.given_cells.items()}
+        answered, found = set(), {}
+        for number, (kind, source) in enumerate(cells):
+            name = given.get(source.strip()) if kind == "code" else None
+            if name in answered:
+                found[number] = name
+            elif kind == "code" and name is None:
+                answered |= {name for pair in _MADE.findall(source) for name in pair}
+        return found
+
+    def run_of(self, cells: Sequence[tuple[str, str]]) -> list[tuple[int, str, bool]]:
+        """What is run: number and source of each cell of code, and whether it was handed out.
+
+        Cells for an answer are the student's own; the `stubs` are left out.
+        """
+        stubs, answers = self.stubs(cells), set(self.given_cells.values())
+        given = {c.source.strip() for c in self.handed_out.cells if c.cell_type == "code"} - answers
+        return [
+            (number, source, source.strip() in given)
+            for number, (kind, source) in enumerate(cells)
+            if kind == "code" and number not in stubs
+        ]
+
     def tests(self, seed: int) -> dict[str, list[Question | Probe]]:
         """The hidden tests of each coded question, drawn with a seed."""
         return {q.name: self.known[q.name].hidden(seed) for q in self.questions if not q.written}
@@ -127,12 +160,13 @@ class Assignment:
             elif inside == ("QUESTION", "SOLUTION") and cell.cell_type == "markdown":
                 rubrics[name] = rubrics.get(name, "") + cell.source
         for found in student.exercises(self.master):
-            tests = ()
+            tests, public = (), frozenset()
             if not found.written:
                 if found.name not in self.known:
                     raise ValueError(f"nothing is known of the question {found.name}")
                 known = self.known[found.name]
                 tests = tuple((test.points, test.label) for test in known.tests)
+                public = frozenset().union(*(test.public_labels() for test in known.tests))
                 if sum(points for points, _ in tests) != found.points:
                     raise ValueError(f"the tests of {found.name} must sum to its points")
             yield Asked(
@@ -144,4 +178,5 @@ class Assignment:
                 rubrics.get(found.name, ""),
                 tests,
                 () if found.written else getattr(known, "settings", {}).get("refuses", ()),
+                public,
             )

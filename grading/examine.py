@@ -8,17 +8,22 @@ The questions that refuse functions of `posenc` are asked in a sandbox without t
 
 A cell that ends Python, fills the memory or does not end is left out, and everything is run again
 without it; so is a question at which that happens. So it costs only what is in it.
+
+An answer that fails, and may call functions that were made anew below it, is asked once more in a
+new sandbox, as it is at the end of the notebook; the better counts, as both are the student's own.
 """
 
+import contextlib
 import secrets
-import sys
+import signal
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from grading import without
 from grading.known import reported
-from grading.sandbox import Ended, Limits, Sandbox
+from grading.sandbox import PYTHON, Ended, Limits, Sandbox
 from posenc.check import Probe, Question, Values, Verdict
 from posenc.check.plain import encode
 from posenc.check.question import Part
@@ -28,6 +33,7 @@ _IGNORED = 1000  # messages that nobody asked for; then it is talking nonsense
 _SAID = 3  # messages about a cell
 _NONSENSE = "it sends what nobody asked for"
 _LEAST = 20.0  # seconds that are kept for asking
+_JUDGING = 300.0  # seconds of this side's own processor time for a test: whatever was sent
 _WORDS = 5  # texts of a notebook's own that are kept for each test
 
 
@@ -36,20 +42,23 @@ class _Run:
 
     def __init__(
         self,
-        cells: Sequence[tuple[int, str]],
+        cells: Sequence[tuple[int, str, bool]],
+        names: Sequence[str],
         refused: tuple[str, ...],
         limits: Limits,
         deadline: float,
+        late: bool = False,
     ):
         self.limits, self.deadline = limits, deadline  # in the sandbox's own seconds
         self.at: int | None = None
         self.raised: dict[int, str] = {}
         self.refused: set[int] = set()
+        self.changed: set[str] = set()  # answers that may be others at the end
         self.words: list[str] = []  # what it said of the test that is tried
-        program = [sys.executable, "-s", "-P", "-c", _RUNNER.read_text(encoding="utf-8")]
+        program = [PYTHON, "-s", "-P", "-c", _RUNNER.read_text(encoding="utf-8")]
         self.sandbox = Sandbox(program, without.files(refused), limits)
-        self._cells = [[number, code] for number, code in cells]
-        self._numbers = {number for number, _ in cells}
+        self._cells, self._names, self._late = list(cells), list(names), late
+        self._numbers = {number for number, *_ in cells}
 
     def start(self) -> None:
         """Run the cells.
@@ -57,7 +66,8 @@ class _Run:
         Raises:
             Ended: if one of them, or all together, cannot be run; `at` says which.
         """
-        told = {"cells": self._cells, "refusal": without.SAID}
+        told = {"cells": self._cells, "names": self._names, "refusal": without.SAID}
+        told["late"] = self._late
         self.sandbox.send(told, self.deadline)
         cell_deadline = self.deadline  # to begin may take long on a busy machine: nobody's fault
         for _ in range(_IGNORED + _SAID * len(self._cells)):
@@ -65,6 +75,9 @@ class _Run:
             if not isinstance(said, dict):
                 continue
             if said.get("ready") is True:
+                changed = said.get("changed")
+                named = changed if isinstance(changed, list) else []
+                self.changed = {name for name in self._names if name in named}
                 return
             if self._is_cell(said.get("at")):
                 if said["at"] != self.at:  # its time begins once
@@ -121,6 +134,25 @@ class _Run:
         raise reported(fault)
 
 
+@contextlib.contextmanager
+def _patience() -> Iterator[None]:
+    """A limit for this side: to measure what an answer sends may take long, and then it ends."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise Ended("it sent what takes too long to measure")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, _JUDGING)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
 def _failed(test: Question | Probe, reason: str) -> Verdict:
     labels = [c.label for c in test.cases] if isinstance(test, Question) else list(test.parts)
     return Verdict(test.name, tuple(Part(label, reason) for label in labels))
@@ -146,12 +178,14 @@ def _judged(test: Question | Probe, run: _Run) -> Verdict:
 
 
 def examine(
-    cells: Sequence[tuple[str, str]], tests: dict[str, list[Question | Probe]], limits: Limits
+    code: Sequence[tuple[int, str, bool]],
+    tests: dict[str, list[Question | Probe]],
+    limits: Limits,
 ) -> dict:
     """Run the notebook and try its answers.
 
     Args:
-        cells: kind and source of each cell.
+        code: number and source of each cell, and whether it was handed out.
         tests: for each coded question, its hidden tests.
         limits: what the submission may use.
 
@@ -160,12 +194,12 @@ def examine(
         number, cells that call what is not there while grading, what stopped it, if anything did,
         and the seconds that it took, as `Sandbox.seconds` counts them.
     """
-    code = [(number, source) for number, (kind, source) in enumerate(cells) if kind == "code"]
     report = {"error": "", "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
     report["seconds"] = 0.0
     ended: dict[str, str] = {}
     for refused, asked in _together(tests):
-        for run in _runs(code, refused, limits, report):
+        changed: set[str] = set()
+        for run in _runs(code, list(asked), refused, limits, report):
             with run.sandbox:
                 try:
                     run.start()
@@ -178,15 +212,43 @@ def examine(
                 if not report["verdicts"]:  # no cell of it has seen a hidden input
                     report["raised"] = run.raised
                 report["refused"] = sorted({*report["refused"], *run.refused})
+                changed |= run.changed
                 if _asked(asked, run, report["verdicts"], ended):
                     break
         if report["error"]:
             break
+        missed = {
+            name: asked[name]
+            for name in asked
+            if name in changed and not all(v["passed"] for v in report["verdicts"][name])
+        }
+        if missed:
+            _at_the_end(code, missed, refused, limits, report)
     for name, asked in tests.items():
         reason = ended.get(name) or report["error"] or "there was no time left to try it"
         found = report["verdicts"].setdefault(name, [])
         found += [_plain(_failed(test, reason)) for test in asked[len(found) :]]
     return report
+
+
+def _at_the_end(
+    code: Sequence[tuple[int, str, bool]],
+    tests: dict,
+    refused: tuple[str, ...],
+    limits: Limits,
+    report: dict,
+) -> None:
+    """Try these answers as they are when all cells have run, and keep what is right."""
+    kept = [cell for cell in code if cell[0] not in report["left_out"]]
+    run, verdicts = _Run(kept, list(tests), refused, limits, limits.seconds, late=True), {}
+    with run.sandbox, contextlib.suppress(Ended):
+        run.start()
+        _asked(tests, run, verdicts, {})
+    report["seconds"] += run.sandbox.seconds
+    for name, found in verdicts.items():
+        for number, verdict in enumerate(found):
+            if verdict["passed"]:
+                report["verdicts"][name][number] = verdict
 
 
 def _together(tests: dict) -> list[tuple[tuple[str, ...], dict]]:
@@ -199,7 +261,8 @@ def _together(tests: dict) -> list[tuple[tuple[str, ...], dict]]:
 
 
 def _runs(
-    code: list[tuple[int, str]],
+    code: Sequence[tuple[int, str, bool]],
+    names: Sequence[str],
     refused: tuple[str, ...],
     limits: Limits,
     report: dict,
@@ -210,10 +273,10 @@ def _runs(
         kept = [cell for cell in code if cell[0] not in report["left_out"]]
         if left < _LEAST + limits.cell_seconds and report["left_out"]:
             last = max(report["left_out"])  # what comes after it was never tried
-            for number, _ in [cell for cell in kept if cell[0] > last]:
+            for number, *_ in [cell for cell in kept if cell[0] > last]:
                 report["left_out"][number] = "came when no time was left"
             kept = [cell for cell in kept if cell[0] < last]
-        run = _Run(kept, refused, limits, left)
+        run = _Run(kept, names, refused, limits, left)
         try:
             yield run
         finally:
@@ -230,7 +293,9 @@ def _asked(tests: dict, run: _Run, verdicts: dict[str, list], ended: dict[str, s
             test = asked[len(found)]
             try:
                 run.words.clear()
-                found.append(_plain(_judged(test, run), run.words))
+                with _patience():
+                    judged = _judged(test, run)
+                found.append(_plain(judged, run.words))
             except Ended as error:
                 ended[name] = f"when it was called, {error}"
                 found.append(_plain(_failed(test, ended[name])))

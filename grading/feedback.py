@@ -1,6 +1,7 @@
 """A page of feedback: one file, for one student; whatever the student wrote is escaped."""
 
 import re
+from collections.abc import Set
 from pathlib import Path
 
 import jinja2
@@ -8,7 +9,7 @@ import jinja2
 from grading.known import hint_in_general, in_general
 from grading.marks import Graded
 
-_NUMBER = re.compile(r"\d[\d.]*")
+_NUMBER = re.compile(r"-?\d[\d.]*")
 
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -20,15 +21,24 @@ TEMPLATES = jinja2.Environment(
 TEMPLATES.filters["points"] = lambda value: f"{value:g}"
 
 
-def said(verdict: dict, *, show_right: bool) -> list[str]:
+def said(verdict: dict, public: Set[str] = frozenset(), *, show_right: bool) -> list[str]:
     """What a hidden test found, line by line.
 
     Numbers and words of an answer may repeat what it was asked: they are shown, like the right
-    numbers, only if these may be.
+    numbers and the drawn ones, only if these may be. What is said of all cases is said once.
+
+    Args:
+        verdict: of the test.
+        public: labels of cases in which nothing is drawn.
+        show_right: whether right numbers and inputs are shown.
     """
-    lines = []
-    for part in verdict["parts"]:
-        label = part["label"] if show_right else _NUMBER.sub("n", part["label"])
+    lines, parts = [], verdict["parts"]
+    same = {part["fault"] and in_general(part["fault"]) for part in parts}
+    if len(parts) > 1 and len(same) == 1 and "" not in same and not show_right:
+        return ["NO   every case", f"     {same.pop()}"]
+    for part in parts:
+        is_shown = show_right or part["label"] in public
+        label = part["label"] if is_shown else _NUMBER.sub("…", part["label"])
         if not part["fault"]:
             lines.append(f"yes  {label}")
             continue
@@ -57,6 +67,6 @@ def page(assignment: str, graded: Graded, *, show_right: bool = False) -> str:
     return template.render(
         assignment=assignment,
         one=graded,
-        said=lambda verdict: said(verdict, show_right=show_right),
+        said=lambda mark, verdict: said(verdict, mark.asked.public, show_right=show_right),
         hint=lambda verdict: hint(verdict, show_right=show_right),
     )

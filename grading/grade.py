@@ -74,8 +74,13 @@ def empty(error: str) -> dict:
 
 
 @functools.cache
+def _assignment(path: str) -> Assignment:
+    return Assignment(Path(path))
+
+
+@functools.cache
 def _tests(path: str, seed: int) -> dict:
-    return Assignment(Path(path)).tests(seed)
+    return _assignment(path).tests(seed)
 
 
 def _die_with_parent() -> None:
@@ -90,7 +95,7 @@ def run(content: bytes, path: str, seed: int, limits: Limits) -> dict:
     except ValueError as error:
         return empty(str(error))
     try:
-        return examine(cells, _tests(path, seed), limits)
+        return examine(_assignment(path).run_of(cells), _tests(path, seed), limits)
     except Exception as error:  # a fault of ours costs one submission, and is in its row
         return empty(f"it could not be graded: {type(error).__name__}: {error}"[:300])
 
@@ -100,10 +105,10 @@ def reports(
     assignment: Assignment,
     out: Path,
     seed: int,
+    limits: Limits,
     options: argparse.Namespace,
 ) -> dict[str, dict]:
     """The report about each submission: those on record, and the others from new sandboxes."""
-    limits = Limits(options.seconds, options.cell_seconds, options.memory, options.processes)
     results, waiting = {}, []
     for one in found:
         if one.fault:
@@ -230,10 +235,20 @@ def parsed() -> argparse.Namespace:
     return options
 
 
+def the_limits(options: argparse.Namespace) -> Limits:
+    """What a submission may use; what lies beside those files is private, too."""
+    files = [options.submissions, options.out, options.gradebook]
+    files += [options.name] if str(options.name).endswith(".ipynb") else []  # a master's path
+    private = dict.fromkeys(Path(file).resolve().parent for file in files if file)
+    seconds = options.seconds, options.cell_seconds
+    return Limits(*seconds, options.memory, options.processes, private=tuple(private))
+
+
 def main() -> None:
     """Grade one assignment."""
     options = parsed()
-    sandbox.require()
+    limits = the_limits(options)
+    sandbox.require(limits)
     path = Path(options.submissions).resolve()
     found = gather(path)
     if not found:
@@ -245,7 +260,7 @@ def main() -> None:
     gradebook = the_gradebook(options, assignment)
     out = Path(options.out) if options.out else path.parent / "graded" / assignment.name
     seed = the_seed(out, options.seed)
-    results = reports(found, assignment, out, seed, options)
+    results = reports(found, assignment, out, seed, limits, options)
     marked = graded(found, results, assignment)
     if any(asked.written for asked in assignment.questions):
         outputs.write(out / "written.csv", written.merge(out / "written.csv", marked))

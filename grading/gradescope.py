@@ -60,7 +60,8 @@ def main() -> None:
     if len(files) == 1 and files[0].is_file() and not files[0].is_symlink():
         try:
             cells = notebook.read(files[0].read_bytes())
-            report = examine(cells, assignment.tests(seed), Limits(by_user=by_user))
+            limits = Limits(by_user=by_user)
+            report = examine(assignment.run_of(cells), assignment.tests(seed), limits)
         except ValueError as error:
             report = empty(str(error))
     graded = judge("", cells, json.loads(json.dumps(report)), assignment)

@@ -1,5 +1,6 @@
 """Turn a report about a submission into points, notes and reasons."""
 
+import platform
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,14 +8,16 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 import posenc
-from grading import notebook, rendered, written
+from grading import notebook, rendered, without, written
 from grading.assignment import RUNS, Asked, Assignment
 from grading.submissions import plain
+from grading.uses import Uses
 
-WITHOUT = "without `posenc`"  # in a prompt
 _A_TEXT = 40  # characters that are more than a remark
 _SHOWN = 5  # places that are named
 _LACKS = re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,60})'")
+_NO_PYTHON = re.compile(r"(?:Syntax|Indentation|Tab)Error|ImportError: cannot import name ")
+_CUDA = re.compile(r"not compiled with CUDA|NVIDIA driver|CUDA-capable|CUDA is not available")
 _MOST = 20  # exceptions that are shown
 
 
@@ -119,7 +122,9 @@ def judge(
     remarks = [report["error"]] if report["error"] else []
     remarks += _left_out(report["left_out"], where)
     remarks += _passed_over(report["refused"], cells, assignment)
-    code = [source for kind, source in cells if kind == "code"]
+    stubs = assignment.stubs(cells)
+    remarks += _passed_stubs(stubs, assignment)
+    code = [s for n, (kind, s) in enumerate(cells) if kind == "code" and n not in stubs]
     kept = {source.strip() for source in code}
     marks = []
     titles = {asked.title for asked in assignment.questions}
@@ -133,7 +138,6 @@ def judge(
             mark.verdicts = report["verdicts"].get(asked.name) or [failed] * len(asked.tests)
             mark.untouched = assignment.given_cells.get(asked.name) in kept
         marks.append(mark)
-    own = notebook.own(cells, assignment.given_lines)
     remarks += _missing(assignment, notebook.words("\n".join(code)), cells)
     raised = [f"below “{where[int(n)]}”: {plain(text)}" for n, text in report["raised"].items()]
     if len(raised) > _MOST:
@@ -143,8 +147,10 @@ def judge(
         marks,
         remarks=list(dict.fromkeys(remarks)),
         flags=_lacking(report["raised"], marks)
-        + _flags(own, assignment)
-        + _borrowed(cells, assignment)
+        + _no_python(report["raised"], marks)
+        + _without_a_gpu(report["raised"], marks)
+        + _borrowing(marks)
+        + _odd(cells, assignment)
         + _elsewhere(cells, marks, assignment),
         raised=raised,
         cells=cells,
@@ -155,10 +161,50 @@ def _lacking(raised: dict[str, str], marks: Sequence[Mark]) -> list[str]:
     """Modules that a notebook imports and the grader lacks, if it did not get all points."""
     found = [(int(n), _LACKS.match(text)) for n, text in raised.items()]
     names = list(dict.fromkeys(match[1] for _, match in sorted(found) if match))
-    if not names or all(mark.asked.written or mark.tested == mark.asked.points for mark in marks):
+    if not names or not _points_are_missing(marks):
         return []
     shown = ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
     return [f"it imports what is not here: {shown}"]
+
+
+def _no_python(raised: dict[str, str], marks: Sequence[Mark]) -> list[str]:
+    """Cells that this Python cannot read, as Colab's newer one may, if points are missing."""
+    found = [n for n in sorted(raised, key=int) if _NO_PYTHON.match(raised[n])]
+    if not found or not _points_are_missing(marks):
+        return []
+    version = ".".join(platform.python_version_tuple()[:2])
+    said = f"cell {int(found[0]) + 1} is nothing for Python {version}: {plain(raised[found[0]])}"
+    more = f", nor is cell {', '.join(str(int(n) + 1) for n in found[1:_SHOWN])}"
+    return [said + more * (len(found) > 1)]
+
+
+def _points_are_missing(marks: Sequence[Mark]) -> bool:
+    return any(not mark.asked.written and mark.tested < mark.asked.points for mark in marks)
+
+
+def _without_a_gpu(raised: dict[str, str], marks: Sequence[Mark]) -> list[str]:
+    """The answers that ask for CUDA, or, if points are missing, a cell that does."""
+    coded = [mark for mark in marks if not mark.asked.written and mark.tested < mark.asked.points]
+    asking = [
+        mark.asked.title.partition(" ")[0]
+        for mark in coded
+        if any(_CUDA.search(said) for verdict in mark.verdicts for said in verdict["words"])
+    ]
+    if asking:
+        return [f"{', '.join(asking)} ask{'s' * (len(asking) < 2)} for CUDA, which is not here"]
+    cells = [str(int(n) + 1) for n, text in raised.items() if _CUDA.search(text)]
+    if not cells or not coded:
+        return []
+    return [f"cell {', '.join(cells[:_SHOWN])} asks for CUDA, which is not here"]
+
+
+def _passed_stubs(stubs: dict[int, str], assignment: Assignment) -> list[str]:
+    titles = {asked.name: asked.title.partition(" ")[0] for asked in assignment.questions}
+    return [
+        f"cell {n + 1} is as it was handed out, and {titles[name]} is answered above it, so it was "
+        "passed over"
+        for n, name in list(stubs.items())[:_SHOWN]
+    ]
 
 
 def _left_out(reasons: dict[str, str], where: list[str]) -> list[str]:
@@ -189,8 +235,8 @@ def _passed_over(numbers: Sequence[int], cells: Sequence, assignment: Assignment
         return []
     places = ", ".join(str(n + 1) for n in own[:_SHOWN]) + ", ..." * (len(own) > _SHOWN)
     return [
-        f"cell {places} calls a function of posenc that a question asks for; it is not there "
-        "while grading, so that line was passed over"
+        f"cell {places} calls a function of posenc that is not there while grading, "
+        "so that line was passed over"
     ]
 
 
@@ -232,35 +278,24 @@ def _new(text: str, known: set[str]) -> str:
     return "".join(line for line in lines if line not in known and not line.startswith(RUNS))
 
 
-def _flags(code: str, assignment: Assignment) -> list[str]:
-    """What a person should look at; computed from the text that was handed in."""
-    found = notebook.suspicious(code)
-    flags = [f"look at its code: {', '.join(found)}"] if found else []
-    bare = notebook.bare(code)
-    asking: dict[str, list[str]] = {}
-    for asked in assignment.questions:
-        for name in _refused(asked):
-            asking.setdefault(name, []).append(asked.title.partition(" ")[0])
-    for name in sorted(name for name in asking if notebook.takes(bare, name)):
-        flags.append(f"{', '.join(asking[name])} asks for what it names: {name}")
-    return flags
+def _borrowing(marks: Sequence[Mark]) -> list[str]:
+    """The answers that call a function of `posenc` which is not there for them."""
+    faults = {
+        mark.asked.title.partition(" ")[0]: {p["fault"] for v in mark.verdicts for p in v["parts"]}
+        for mark in marks
+    }
+    asking = [number for number, found in faults.items() if without.SAID in found]
+    numbers, calls = ", ".join(asking), "call" if len(asking) > 1 else "calls"
+    return [f"{numbers} {calls} what is to be written without posenc"] if asking else []
 
 
-def _borrowed(cells: Sequence[tuple[str, str]], assignment: Assignment) -> list[str]:
-    """What an answer takes from `posenc` though its question says without it."""
-    flags = []
-    for asked in assignment.questions:
-        if asked.written or WITHOUT not in asked.prompt:
-            continue
-        own = [c for c in cells if c[0] == "code" and re.search(rf"\b{asked.name}\b", c[1])]
-        bare = notebook.bare(notebook.own(own, assignment.given_lines))
-        known = (notebook.words(bare) & set(posenc.__all__)) - _refused(asked)
-        names = sorted(name for name in known if notebook.takes(bare, name))
-        if names:
-            number = asked.title.partition(" ")[0]
-            flags.append(f"{number} is asked for without posenc, and takes {', '.join(names)}")
-    return flags
+def _odd(cells: Sequence[tuple[str, str]], assignment: Assignment) -> list[str]:
+    """Code that a person should look at; read in the text that was handed in."""
+    found = Uses(cells, assignment.given_lines).odd()
+    return [f"look at its code: {plain(', '.join(found))}"] if found else []
 
 
 def _refused(asked: Asked) -> set[str]:
-    return {name.rpartition(".")[2] for name in asked.refuses}
+    """The names of what is not there for a question."""
+    named = {name.rpartition(".")[2] for name in asked.refuses}
+    return named | set(posenc.__all__) if without.ALL in named else named

@@ -79,7 +79,11 @@ def write_all(
 
 def write_zip(path: Path, made: dict[str, str]) -> None:
     """Pages of feedback, named as Moodle wants them back; nothing if Moodle named none."""
-    named = {folder: page for folder, page in made.items() if folder}
+    named = {
+        folder.encode(errors="replace").decode(): page  # as an unzip may leave a name
+        for folder, page in made.items()
+        if folder
+    }
     path.unlink(missing_ok=True)
     if named:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

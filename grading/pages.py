@@ -1,5 +1,6 @@
 """Pages for the instructor: the whole class, and one written question across all students."""
 
+import math
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from grading.names import slug
 from grading.similar import Alike
 from posenc.check.calls import UNANSWERED
 
-_BARS = 10
+_BARS = 10  # or one more, for all points
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,21 @@ def _misconceptions(marks: list[tuple[str, Mark]]) -> list[tuple[str, str, list[
 
 
 def distribution(totals: list[float], possible: float) -> list[tuple[str, int]]:
-    """How many students have how many points: a label and a number for each bar."""
-    width = possible / _BARS
-    counts = [0] * _BARS
+    """How many students have how many points: a label in whole points and a number for each bar.
+
+    Example:
+        >>> distribution([0, 1.5, 3], 3)
+        [('0', 1), ('1', 1), ('2', 0), ('3', 1)]
+    """
+    width = max(1, math.ceil(possible / _BARS))
+    lows = range(0, math.floor(possible) + 1, width)
+    counts = [0] * len(lows)
     for total in totals:
-        counts[min(int(total / width), _BARS - 1)] += 1
-    labels = [f"{width * i:.3g} to {width * (i + 1):.3g}" for i in range(_BARS)]
+        counts[min(max(int(total // width), 0), len(lows) - 1)] += 1
+    ends = [min(low + width - 1, math.floor(possible)) for low in lows]
+    labels = [
+        f"{low} to {end}" if end > low else f"{low}" for low, end in zip(lows, ends, strict=True)
+    ]
     return list(zip(labels, counts, strict=True))
 
 

@@ -3,11 +3,13 @@
 Lines of JSON come from stdin and go to stdout. Nothing here knows what is right, and whatever a
 notebook does to this program, it can only change what its own answers are.
 
-First comes {"cells": [[number, code], ...], "refusal": text}: for each cell {"at": number} is sent
-when it begins, {"refused": number} if it met an exception with that text, {"raised": [number,
-what]} if it lacked a module or met another exception alone, and {"ready": true} at last. Then come
-questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is {"id",
-"values"} or {"id", "fault"}.
+First comes {"cells": [[number, code, given], ...], "names": [...], "refusal": text, "late": bool},
+where `given` says that it is a cell as it was handed out: for each {"at": number} is sent when it
+begins, {"refused": number} if it met an exception with that text, {"raised": [number, what]} if it
+lacked a module or met another exception alone, and {"ready": true, "changed": names} at last. Then
+come questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is
+{"id", "values"} or {"id", "fault"}. A function is asked as it was when the last cell that made or
+checked it had run, or, if "late", as it is at the end; "changed" names those that may differ.
 """
 
 import ast
@@ -91,14 +93,21 @@ def _left(shell, source, error):
     return list(map(ast.unparse, ran))[1:]
 
 
-def run_cells(shell, cells, send, refusal):
+def run_cells(shell, cells, names, send, refusal):
     """Run the cells one after another; figures are closed, so that they fill no memory.
+
+    Returns what all names of the notebook stood for when the last cell that made the function, or
+    checked it, had run, for each of `names`: the check saw these, whatever further cells call by
+    them. A cell that was handed out takes no name from a function: students do not look what such
+    a cell calls its pictures.
 
     A statement that raises costs itself alone, be it a magic, an import or a call of what is not
     there while grading: those below it in its cell run nevertheless, and earn what they earn.
     """
-    for number, source in cells:
+    kept = {}
+    for number, source, is_given in cells:
         send({"at": number})
+        made = {name: thing for name, thing in shell.user_ns.items() if callable(thing)}
         source = _TIMED.sub("", source)
         error = _run(shell, source)
         errors = [] if error is None else [error]
@@ -114,15 +123,33 @@ def run_cells(shell, cells, send, refusal):
         if "matplotlib.pyplot" in sys.modules:
             with contextlib.suppress(BaseException):
                 sys.modules["matplotlib.pyplot"].close("all")
+        if is_given:
+            shell.user_ns.update(made)
+        for name in names:
+            answer = shell.user_ns.get(name)
+            is_new = answer is not kept.get(name, {}).get(name) or f"check.{name}(" in source
+            if callable(answer) and is_new:
+                kept[name] = dict(shell.user_ns)
+    return kept
 
 
-def reply(shell, request):
+def _is_changed(then, now):
+    """Whether a function has been made anew since then."""
+    return any(
+        callable(thing) and callable(now.get(name)) and now[name] is not thing
+        for name, thing in then.items()
+        if not name.startswith("_")  # what IPython keeps
+    )
+
+
+def reply(shell, request, kept):
     """What the notebook's function says to one question."""
     from posenc.check.calls import Wrong
     from posenc.check.plain import decode
     from posenc.check.ways import ask
 
     try:
+        shell.user_ns.update(kept.pop(request["ask"], {}))  # once: what it changes stays changed
         values = ask(
             shell.user_ns.get(request["ask"]),
             tuple(decode(request["arguments"])),
@@ -153,11 +180,13 @@ def main():
     shell = _shell()
     gc.enable()
     told = json.loads(given.readline())
-    run_cells(shell, told["cells"], send, told["refusal"])
-    send({"ready": True})
+    kept = run_cells(shell, told["cells"], told["names"], send, told["refusal"])
+    changed = [name for name, then in kept.items() if _is_changed(then, shell.user_ns)]
+    send({"ready": True, "changed": changed})
+    kept = {} if told["late"] else kept
     for line in iter(given.readline, ""):
         request = json.loads(line)
-        send({"id": request["id"], **reply(shell, request)})
+        send({"id": request["id"], **reply(shell, request, kept)})
 
 
 if __name__ == "__main__":

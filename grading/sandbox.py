@@ -1,18 +1,21 @@
 """Run a program in a sandbox of bubblewrap, with limits, and talk with it line by line.
 
 Inside there is the system, the Python that runs this and what it is given by name, all read-only;
-a private /tmp; 127.0.0.1 and no other network. There is no home, no other submission, no master.
+a private /tmp; 127.0.0.1 and no other network. There is no home, no other submission, no master,
+wherever they lie: what is inside of a folder that is shown, such as /usr/src, is covered.
 
 Limits, by default: 8 GiB of address space for each process, 4 GiB of memory for all; 16 MiB for
-each file, 1 GiB for all in /tmp, and none without a name; 200 processes and threads. The kernel
-does not hold root to the last one, and to no sum of memory: for these the sandbox is looked at
-several times a second, so a fork bomb may slow the machine down for some seconds.
+each file, 1 GiB for all in /tmp, and none without a name; 512 open files for each process; 200
+processes and threads, and as many sockets. The kernel does not hold root to the last two, and to no
+sum of memory: for these the sandbox is looked at several times a second, so a fork bomb may slow
+the machine down for some seconds.
 """
 
 import contextlib
 import json
 import os
 import platform
+import re
 import selectors
 import shutil
 import struct
@@ -22,10 +25,12 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
+from _ext.repository import ROOT
 
 GIB = 2**30
 FILE = 16 * 2**20
@@ -33,8 +38,11 @@ LINE = 8 * 2**20  # the longest message
 READ = 2**16  # what is read at once: between two looks no more lines come than it holds
 USER = 64_321  # nobody else's
 PATIENCE = 3.0  # seconds of the clock for one of the processor, where others are at work
+PYTHON = os.path.abspath(sys.executable)  # inside no ".." of a path leads anywhere
 _HOSTS = Path(__file__).with_name("hosts")  # no machine but this one
 _WHEELS = Path(sys.prefix, "wheels")  # of which posenc was installed: whole
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+_PACKAGES = ("lib*/python3*/*-packages", "envs/*/lib*/python3*/*-packages")  # of a Python
 _ENVIRONMENT = {
     "PATH": f"{sys.prefix}/bin:/usr/bin:/bin",
     "HOME": "/tmp",
@@ -42,24 +50,34 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
     "MPLBACKEND": "agg",  # figures are not looked at
+    "TORCHDYNAMO_DISABLE": "1",  # what is compiled runs as it is written
     "PYTHONDONTWRITEBYTECODE": "1",
     "PIP_RETRIES": "0",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
 _OPTIONS = (
     "--unshare-all --unshare-user --disable-userns --as-pid-1 --die-with-parent --new-session "
-    "--cap-drop ALL --clearenv --hostname sandbox --proc /proc --dev /dev "
+    "--cap-drop ALL --clearenv --hostname sandbox --proc /proc --remount-ro /proc --dev /dev "
+    "--dev-bind /dev/null /dev/zero "  # of which memory could be made
     f"--size 1048576 --tmpfs /dev/shm --remount-ro /dev --size {GIB} --tmpfs /tmp --chdir /tmp"
 ).split()
-# Calls of the system that make memory which belongs to no process, or look into another one.
+# Calls of the system that make memory which belongs to no process, or look into another one. A pipe
+# holds such memory, too: there are few files for each process, and no pipe can be made larger. So
+# does what processes share without a file, which is held while none of them has it in its pages.
+# So do sockets, which are counted, and whose buffers cannot be made larger.
+_FILES, _FCNTL, _PIPE_SIZE = 512, {"x86_64": 72, "aarch64": 25}, 1031  # F_SETPIPE_SZ
+_MMAP, _SHARED = {"x86_64": 9, "aarch64": 222}, 0x21  # MAP_SHARED | MAP_ANONYMOUS
+_SETSOCKOPT, _BUFFERS = {"x86_64": 54, "aarch64": 208}, (7, 8)  # SO_SNDBUF, SO_RCVBUF
+_SOCKETS = 200  # in all
 _FORBIDDEN = {
     "x86_64": (0xC000003E, {"memfd_create": 319, "memfd_secret": 447, "shmget": 29, "ptrace": 101,
                             "userfaultfd": 323, "io_uring_setup": 425, "keyctl": 250,
-                            "add_key": 248, "bpf": 321, "perf_event_open": 298}),
-    "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194,
+                            "add_key": 248, "bpf": 321, "perf_event_open": 298, "msgget": 68,
+                            "semget": 64}),
+    "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186,
                              "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
                              "keyctl": 219, "add_key": 217, "bpf": 280,
-                             "perf_event_open": 241}),
+                             "perf_event_open": 241, "semget": 190}),
 }  # fmt: skip
 
 
@@ -77,6 +95,7 @@ class Limits:
         memory: GiB, for all its processes.
         processes: processes and threads.
         by_user: where bubblewrap cannot be: another user instead, without a network of its own.
+        private: folders that no submission may see. They decide about no points.
     """
 
     seconds: float = 600.0
@@ -84,25 +103,60 @@ class Limits:
     memory: float = 4.0
     processes: int = 200
     by_user: bool = False
+    private: tuple[Path, ...] = field(default=(), repr=False)
 
 
 def _filter() -> bytes:
     """A program for the kernel: forbidden calls fail with EPERM, all others are made."""
     architecture, calls = _FORBIDDEN.get(platform.machine(), (0, {}))
-    load, equal, result = 0x20, 0x15, 0x06  # BPF_LD, BPF_JEQ, BPF_RET
+    load, equal, both, result = 0x20, 0x15, 0x54, 0x06  # BPF_LD, BPF_JEQ, BPF_AND, BPF_RET
+    number, kind = 0, 4  # the call and the architecture
+    second, third, fourth = 24, 32, 40  # arguments
     allow, refuse, kill = 0x7FFF0000, 0x00050001, 0x80000000
-    steps = [(load, 0, 0, 4), (equal, 1, 0, architecture), (result, 0, 0, kill), (load, 0, 0, 0)]
+    steps = [(load, 0, 0, kind), (equal, 1, 0, architecture), (result, 0, 0, kill)]
+    steps.append((load, 0, 0, number))
     numbers = sorted(calls.values())
-    for left, number in zip(range(len(numbers), 0, -1), numbers, strict=True):
-        steps.append((equal, left, 0, number))
+    for left, one in zip(range(len(numbers), 0, -1), numbers, strict=True):
+        steps.append((equal, left + 11, 0, one))
     if architecture == 0xC000003E:  # the calls of another word size
-        steps.insert(4, (0x35, len(numbers) + 1, 0, 0x40000000))
+        steps.insert(4, (0x35, len(numbers) + 12, 0, 0x40000000))
+    steps += [(equal, 0, 3, _MMAP.get(platform.machine(), 0)), (load, 0, 0, fourth)]
+    steps += [(both, 0, 0, _SHARED), (equal, 8, 7, _SHARED)]
+    steps += [(equal, 0, 2, _FCNTL.get(platform.machine(), 0)), (load, 0, 0, second)]
+    steps += [(equal, 5, 4, _PIPE_SIZE)]
+    steps += [(equal, 0, 3, _SETSOCKOPT.get(platform.machine(), 0)), (load, 0, 0, third)]
+    steps += [(equal, 2, 0, _BUFFERS[0]), (equal, 1, 0, _BUFFERS[1])]
     steps += [(result, 0, 0, allow), (result, 0, 0, refuse)]
     return b"".join(struct.pack("HBBI", *step) for step in steps) if calls else b""
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
     return path == folder or folder in path.parents
+
+
+def _shown() -> set[Path]:
+    """Folders that every sandbox has: the system, and the Python that runs this."""
+    system = {Path(name) for name in _SYSTEM if os.path.isdir(name) and not os.path.islink(name)}
+    return {*system, Path(sys.base_prefix), Path(sys.prefix)}
+
+
+def _covered(private: Sequence[Path]) -> set[Path]:
+    """Where private folders, and this repository, would be seen in the sandbox."""
+    return {
+        folder / path.relative_to(folder.resolve())
+        for path in (one.resolve() for one in (ROOT, *private))
+        for folder in _shown()
+        if path.is_dir() and _is_inside(path, folder.resolve())
+    }
+
+
+def _hidden() -> list[Path]:
+    """Folders in which nobody may look: whatever has all of posenc, but for what is graded with."""
+    roots = {Path("/usr"), Path("/usr/local"), Path(sys.base_prefix).resolve()}
+    patterns = [f"{packages}/posenc" for packages in _PACKAGES]
+    found = {path.resolve() for root in roots for one in patterns for path in root.glob(one)}
+    own = {path.resolve() for path in Path(sys.prefix).glob(patterns[0])}
+    return sorted(path for path in {*found, _WHEELS} - own if path.is_dir())
 
 
 def command(
@@ -117,19 +171,18 @@ def command(
         rules: file descriptor with the rules for calls of the system.
     """
     options = list(_OPTIONS)
-    for name in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"):
-        path = Path(name)
+    for path in map(Path, _SYSTEM):
         if path.is_symlink():
-            options += ["--symlink", str(path.readlink()), name]
-        elif path.exists():
-            options += ["--ro-bind", name, name]
+            options += ["--symlink", str(path.readlink()), str(path)]
     for name in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts"):
         options += ["--ro-bind-try", name, name]
     options += ["--ro-bind", str(_HOSTS), "/etc/hosts"]
-    for path in {Path(sys.base_prefix), Path(sys.prefix)}:
-        if not _is_inside(path, Path("/usr")):
-            options += ["--ro-bind", str(path), str(path)]
-    options += ["--tmpfs", str(_WHEELS)] if _WHEELS.is_dir() else []
+    shown, covered = _shown(), {*_covered(limits.private), *_hidden()}
+    for path in sorted(shown | covered, key=lambda path: len(path.parts)):  # the inner one counts
+        options += ["--ro-bind", str(path), str(path)] if path in shown else []
+        options += ["--size", "4096", "--tmpfs", str(path)] if path in covered else []
+    for path in sorted(map(str, covered)):
+        options += ["--remount-ro", path]
     for name, number in files.items():
         options += ["--ro-bind-data", str(number), name]
     for name, value in _ENVIRONMENT.items():
@@ -151,26 +204,47 @@ def command_by_user(program: Sequence[str], limits: Limits) -> list[str]:
 
 
 def _kept(limits: Limits) -> list[str]:
-    return ["--as=8589934592", f"--nproc={limits.processes}", f"--fsize={FILE}", "--core=0"]
+    files = [f"--fsize={FILE}", f"--nofile={_FILES}", "--core=0"]
+    return ["--as=8589934592", f"--nproc={limits.processes}", *files]
 
 
-def _tried() -> str:
+def _memory(process: psutil.Process) -> int:
+    """Bytes that a process has, and its part of those that it shares, as workers do."""
+    try:
+        return process.memory_full_info().pss
+    except psutil.NoSuchProcess:
+        return 0
+    except (psutil.Error, OSError):  # it lets nobody look
+        return process.memory_info().rss
+
+
+def _sockets(process: psutil.Process) -> int:
+    """The sockets of the whole network that a process is in."""
+    with contextlib.suppress(OSError):  # it has just ended
+        text = Path(f"/proc/{process.pid}/net/sockstat").read_text()
+        return int(re.search(r"used (\d+)", text)[1])
+    return 0
+
+
+def _tried(limits: Limits) -> str:
     """Why there can be no sandbox here, "" if there can."""
     if not shutil.which("bwrap"):
         return "bwrap is missing"
-    program = command(["true"], {}, Limits())
+    if both := _covered(limits.private) & _shown():
+        return f"{min(both)} is in every sandbox, and what is private lies in it, not below"
+    program = command([PYTHON, "-S", "-c", ""], {}, limits)
     made = subprocess.run(program, capture_output=True, check=False, text=True)
     return f"bwrap cannot make a sandbox here: {made.stderr.strip()}" if made.returncode else ""
 
 
 def works() -> bool:
     """Whether there can be a sandbox here."""
-    return not _tried()
+    return not _tried(Limits())
 
 
-def require() -> None:
-    """Exit with one line if there can be no sandbox here."""
-    if why := _tried():
+def require(limits: Limits) -> None:
+    """Exit with one line if there can be no sandbox here, or none without what is private."""
+    if why := _tried(limits):
         sys.exit(f"{why}, and nothing is graded without a sandbox; type: make grader")
 
 
@@ -280,16 +354,25 @@ class Sandbox:
             return None
 
     def _look(self, deadline: float) -> None:
-        count, memory, used = 0, 0, 0.0
-        with contextlib.suppress(psutil.Error):  # one of them has just ended
-            for child in psutil.Process(self._process.pid).children(recursive=True):
+        count, memory, sockets, used = 0, 0, 0, 0.0
+        inside, limit = [], self.limits.memory * GIB
+        with contextlib.suppress(psutil.Error):
+            inside = psutil.Process(self._process.pid).children(recursive=True)
+        for child in inside:
+            with contextlib.suppress(psutil.Error):  # it has just ended
                 count += child.num_threads()
                 memory += child.memory_info().rss
                 used += sum(child.cpu_times()[:4])  # its own, and that of those who ended
+                sockets = sockets or _sockets(child)
+        if memory > limit:  # which counts what they share several times
+            with contextlib.suppress(psutil.Error):
+                memory = sum(map(_memory, inside))
         self._used = max(self._used, used)
         if self.seconds > deadline:
             raise Ended("it took too long")
         if count > 2 * self.limits.processes:
             raise Ended(f"it started more than {2 * self.limits.processes} processes")
-        if memory > self.limits.memory * GIB:
+        if sockets > _SOCKETS and not self.limits.by_user:
+            raise Ended(f"it opened more than {_SOCKETS} sockets")
+        if memory > limit:
             raise Ended(f"it used more than {self.limits.memory:g} GiB of memory")

@@ -50,14 +50,26 @@ class Submission:
 def gather(path: Path) -> list[Submission]:
     """All submissions in a folder or zip, sorted by student; of a student's files one is graded."""
     files = list(_from_zip(path) if path.is_file() else _from_folder(path))
-    notebooks = [
-        file for file, _, fault, _ in files if file.casefold().endswith(".ipynb") and not fault
-    ]
+    around = _common_folder([file for file, _, fault, _ in files if not fault])
+    files = [(file.removeprefix(around), *rest) for file, *rest in files]
+    notebooks = [file for file, _, fault, _ in files if not fault]
     form = next(
-        (f for f in (_CANVAS, _MOODLE) if notebooks and all(map(f.fullmatch, notebooks))), None
-    )
+        (
+            f
+            for f in (_CANVAS, _MOODLE)
+            if 2 * len(list(filter(f.fullmatch, notebooks))) > len(notebooks)
+        ),
+        None,
+    )  # of most: an instructor may add a file, or keep one
     found = [_named(*given, form) for given in files]
     return sorted(_newest(found), key=lambda one: (one.student, one.file))
+
+
+def _common_folder(files: list[str]) -> str:
+    """The folder around all of them, as who packs a zip again may get; "" if there is none."""
+    folders = {file.rpartition("/")[0].partition("/")[0] for file in files}
+    (folder, *others) = folders or {""}
+    return f"{folder}/" if folder and not others and not _MOODLE.fullmatch(folder) else ""
 
 
 def moodle_folder(file: str) -> str:
@@ -109,7 +121,7 @@ def _from_zip(path: Path) -> Iterator[tuple[str, bytes, str, int]]:
 
 
 def _fault(name: str, size: int) -> str:
-    if name.rpartition("/")[2].startswith("."):
+    if any(part.startswith((".", "__MACOSX")) for part in name.split("/")):
         return "it is a hidden file"
     if not name.casefold().endswith(".ipynb"):
         return "it is not a notebook: its name must end with .ipynb"

@@ -195,7 +195,7 @@ ATTACKS: dict[str, Attack] = {
         "import inspect\nfor thing in list(vars(check).values()):\n"
         "    try:\n        text = inspect.getsource(thing)\n    except TypeError: continue\n"
         "    assert 'sin()' not in text",
-        note="inspect",
+        note="getsource",
     ),
     "liar": cheats("return Liar(torch.zeros(4, 8))", ALWAYS + LIAR),
     "liar_scalar": cheats("return Always(1)", ALWAYS),
@@ -281,9 +281,9 @@ ATTACKS: dict[str, Attack] = {
         "    return sinusoidal(p, dim, base)",
     ),
     # Calling what the question asks for
-    "posenc": cheats(RIGHT_BY_POSENC, note="asks for what it names"),
+    "posenc": cheats(RIGHT_BY_POSENC, note="^2.1, 2.2, 2.3, 2.4 call what is to be written"),
     "posenc_by_module": cheats(
-        "return posenc.sinusoidal_encoding(given[0], given[1])", POSENC, note="sinusoidal_encoding"
+        "return posenc.sinusoidal_encoding(given[0], given[1])", POSENC, note="without posenc"
     ),
     "posenc_by_text": cheats(
         "return getattr(posenc, 'sinus' + 'oidal_enc' + 'oding')(given[0], given[1])", POSENC
@@ -310,16 +310,34 @@ ATTACKS: dict[str, Attack] = {
         "def dot_product(k, dim, base):\n"
         "    w = torch.tensor([base ** (-2 * i / dim) for i in range(dim // 2)]).double()\n"
         "    return taken(w, abs(k) + 1)[abs(k)] * dim / 2",
-        note="asks for what it names: scores",
+        note="^2.2 calls what is to be written without posenc$",
     ),
     "posenc_phasors": instead_of(
         "sinusoidal",
         "import posenc as pe\ndef sinusoidal(p, d, b):\n"
         "    turned = pe.phasors(pe.angles(p, pe.inverse_frequencies(d, base=b)))\n"
         "    return torch.view_as_real(turned).flip(-1).flatten(1)",
-        note="(?s)names: angles.*names: inverse_frequencies.*names: phasors",
+        note="^2.1 calls what is to be written without posenc$",
     ),
     # Copying or uncovering it: in the sandbox of such a question it is not there
+    "posenc_hidden": Attack(
+        ("import operator, pickle, posenc\nfrom posenc.lab import METHODS\n"
+         "class T: t = posenc\nu, n = posenc, 1\nfor t in [posenc]: pass\n"
+         "match posenc:\n    case object(rotate=turn): pass\n"
+         "w = operator.methodcaller('inverse_frequencies', 8, base=9)\n"
+         "lent = pickle.loads(b'cposenc\\nsinusoidal_encoding\\n.')",
+         "def sinusoidal(p, d, b, t=posenc):\n"
+         "    turned = t.phasors([u][0].angles(p, (posenc or 0).linear_scaling(\n"
+         "        T.t.inverse_frequencies(d, base=b), 1.0)))\n"
+         "    return torch.view_as_real(turned).flip(-1).flatten(1)",
+         "def dot_product(k, dim, base):\n    one = torch.tensor([0, k])\n"
+         "    rows = METHODS['sinusoidal'](None).table(one) if base == 1 else lent(one, dim)\n"
+         "    return rows[0] @ rows[1]",
+         "def moved(rows, offset, base):\n    speeds = w(posenc)\n"
+         "    return turn(rows.flip(-1), torch.tensor([-offset])[:, None] * speeds).flip(-1)",
+         "mended_sinusoidal = METHODS['sinusoidal']"),
+        note="^2.1, 2.2, 2.3 call what is to be written without posenc$",
+    ),
     "posenc_code_copied": cheats(
         RIGHT_BY_COPIES,
         "import types\nimport posenc\n"
@@ -370,21 +388,32 @@ ATTACKS: dict[str, Attack] = {
         "kept = getattr(posenc, 'sinusoidal' + '_encoding')",
         note="_without",
     ),
+    "posenc_hub": cheats(
+        RIGHT_BY_COPIES,
+        "import glob, shutil\nfrom pathlib import Path\n"
+        "found = [f for r in {sys.base_prefix, sys.prefix, '/usr', '/usr/local'}\n"
+        "    for f in glob.glob(f'{r}/lib*/python3*/*-packages/posenc')]\n"
+        "for number, folder in enumerate(found):\n    mine = Path(f'pe{number}')\n"
+        "    shutil.copytree(folder, mine)\n    for path in mine.rglob('*.py'):\n"
+        "        path.write_text(path.read_text().replace('posenc', mine.name))\n"
+        "    kept = __import__(mine.name).sinusoidal_encoding",
+        note="__import__",
+    ),
     "decoy": cheats(
         RIGHT_BY_COPIES,
         "import posenc.sinusoidal as S\nkept = S.sinusoidal_encoding\n"
         "def nothing(*a, **k): pass\nS.sinusoidal_encoding = nothing",
-        note="sinusoidal_encoding",
+        note="without posenc",
     ),
     "wide_letters": cheats(
         RIGHT_BY_COPIES,
         "from posenc import sinuｓoidal_encoding as kept\nimport ｃtypes, ｇc",  # noqa: RUF001
-        note="(?s)ctypes, gc.*sinusoidal_encoding",
+        note="without posenc; look at its code: ctypes, gc",
     ),
     "compares_with_posenc": disturbs(
         POSENC + "p = torch.arange(4)\n"
         "print(np.allclose(sinusoidal(p, 8, 1e4), posenc.sinusoidal_encoding(p, 8)))",
-        note="sinusoidal_encoding",
+        note="^cell 7 calls a function of posenc that is not there while grading",
     ),
     # Honest, though it calls what is not there while grading
     "compares_first": Attack(
@@ -487,7 +516,7 @@ ATTACKS: dict[str, Attack] = {
         "return kept.get(str(given), 0)",
         "import posenc\ncall = getattr(posenc, 'sinusoidal' + '_encoding')\nkept = {}\n"
         "try:\n    kept[0] = call(torch.arange(9), 8)\nexcept Exception as error:\n"
-        "    assert 'question asks for' in str(error)",
+        "    assert 'does without' in str(error)",
     ),
     "forged_reply": cheats(
         "return 1",
@@ -645,18 +674,48 @@ ATTACKS: dict[str, Attack] = {
     "names_spaces": disturbs(
         "libc = __import__('ctypes').CDLL(None, use_errno=True)\n"
         "assert libc.unshare(0x10000000) == -1, 'a user namespace'",
-        note="ctypes",
+        note="__import__",
     ),
     "shared_memory": disturbs(
         "libc = __import__('ctypes').CDLL(None)\nassert libc.shmget(0, 2**24, 0o1600) == -1",
-        note="ctypes",
+        note="__import__",
+    ),
+    "settings_of_the_machine": disturbs(
+        "from pathlib import Path\nfor path in Path('/proc/sys').rglob('*'):\n"
+        "    if path.is_file() and os.access(path, os.W_OK): os._exit(1)",
+        note="^look at its code: _exit$",
+    ),
+    "fills_the_wheels": disturbs(
+        "block = np.ones(15 * 2**20, dtype=np.uint8)\ntry:\n    for n in range(100):\n"
+        "        block.tofile(f'{sys.prefix}/wheels/{n}')\n    os._exit(1)\nexcept OSError: pass",
+        note="_exit",
+    ),
+    "gives_pages_back": disturbs(
+        "import mmap\ntry:\n    big = mmap.mmap(-1, 2**28)\n    big.write(b'1' * 2**28)\n"
+        "    big.madvise(mmap.MADV_DONTNEED)\n    os._exit(1)\nexcept OSError: pass",
+        note="mmap",
     ),
     "ptrace": disturbs(
         "libc = __import__('ctypes').CDLL(None)\nassert libc.ptrace(16, 1, 0, 0) == -1",
-        note="ctypes",
+        note="__import__",
+    ),
+    "holds_pipes": disturbs(
+        "import fcntl\nkept, full = [], 0\nwhile True:\n    try:\n        ends = os.pipe()\n"
+        "        kept.append(ends)\n        os.set_blocking(ends[1], False)\n"
+        "        full += os.write(ends[1], b'1' * 2**20)\n    except OSError:\n        break\n"
+        "try:\n    fcntl.fcntl(kept[0][1], 1031, 2**20)\n    full = 2**40\n"
+        "except PermissionError:\n    pass\nfor ends in kept[:9]:\n    list(map(os.close, ends))\n"
+        "while full > 2**25: pass",
+        note="fcntl",
+    ),
+    "holds_sockets": disturbs(
+        "import socket, time\ntime.sleep(2)\n"
+        "kept = [socket.socketpair() for _ in range(150)]\ntime.sleep(60)",
+        note="left out: it opened more than 200 sockets",
     ),
     "maps_memory": disturbs(
-        "import mmap\nkept = []\nwhile True:\n    kept.append(mmap.mmap(-1, 2**28))\n"
+        "import mmap\nkept = []\nwhile True:\n"
+        "    kept.append(mmap.mmap(-1, 2**28, mmap.MAP_PRIVATE))\n"
         "    kept[-1].write(b'1' * 2**28)",
         note="left out",
     ),
@@ -685,7 +744,26 @@ ATTACKS: dict[str, Attack] = {
     # Names and state
     "wrong_shadows": disturbs("print = len = abs = float = range = None", points=NOTHING),
     "shadows_unused": disturbs("id = type = object = super = vars = None"),
-    "deletes": disturbs("del sinusoidal", points=(0, 3, 4, 3)),
+    "deletes": disturbs("del sinusoidal", note="^$"),
+    "rebinds_names": Attack(
+        (HONEST["sinusoidal"].replace("def sinusoidal", "def table")
+         + "\ndef sinusoidal(*given):\n    return table(*given)",
+         "table = sinusoidal(torch.arange(3), 8, 100.0)",
+         "moved = moved(torch.ones(2, 8), 3, 100.0)\ndot_product = dot_product(5, 16, 1e4)",
+         "def table(rows):\n    return rows"),
+        ("dot_product", "moved", "mended_sinusoidal"),
+        FULL,
+        note="^$",
+    ),
+    "mended_further_down": Attack(
+        ("def speed(i, dim, base):\n    return base ** (-i / dim)",
+         HONEST["sinusoidal"].replace("/ base ** (2 * i / dim)", "* speed(i, dim, base)"),
+         "def speed(i, dim, base):\n    return base ** (-2 * i / dim)"),
+        ("dot_product", "moved", "mended_sinusoidal"),
+        FULL,
+        note="^$",
+    ),
+    "reset_at_the_end": disturbs("%reset -f", note="^$"),
     "renamed_at_the_end": disturbs("sinusoidal = dot_product", points=(0, 3, 4, 3)),
     "stateful": instead_of(
         "dot_product",
@@ -715,11 +793,81 @@ ATTACKS: dict[str, Attack] = {
         "def moved(*given):\n    return sns",
         note="^it imports what is not here: seaborn$",
     ),
+    "for_a_newer_python": Attack(  # what no Python reads stands for what only a newer one does
+        (HONEST["moved"] + '\nprint(f"{len{1}} rows")',),
+        ("sinusoidal", "dot_product", "mended_sinusoidal"),
+        (3, 3, 0, 3),
+        note=r"^cell 6 is nothing for Python 3\.\d+: SyntaxError",
+    ),
     "writes_a_module": Attack(
         ("%%writefile helpers.py\nimport math\n" + HONEST["dot_product"],
          "from helpers import dot_product"),
         ("sinusoidal", "moved", "mended_sinusoidal"),
         FULL,
+    ),
+    # Honest, in the many forms that notebooks have
+    "forms_of_colab": Attack(
+        ("#@title Setup { display-mode: \"form\" }\nwidth = 8 #@param {type:\"integer\"}\n"
+         "#@markdown Take *care*: the gc and getattr are not needed\n%cd /content\n!nvidia-smi",
+         "from __future__ import annotations\n# απάντηση: 这是位置编码 ،ترميز الموضع\n"
+         + HONEST["sinusoidal"].replace("pairs", "ζεύγη"),
+         "try:\n    from google.colab import files\nexcept ImportError:\n    files = None\n"
+         "if files is None:" + HONEST["dot_product"].replace("\n", "\n    "),
+         "%%writefile helpers.py\nimport math\n" + HONEST["moved"],
+         "%run helpers.py\nimport helpers\nmoved = helpers.moved",
+         "class Mended:\n    def __call__(self, *given):\n        return table(*given)\n"
+         + HONEST["mended_sinusoidal"].replace("mended_sinusoidal", "table")
+         + "\nmended_sinusoidal = Mended()"),
+        points=FULL,
+        note="%run",
+    ),
+    "answered_twice": Attack(
+        ("def sinusoidal(positions, dim, base):\n    return positions\ndef moved(*x): return 0",
+         "def dot_product(offset, dim, base) return 1", HONEST["sinusoidal"], "moved(1, 2",
+         HONEST["moved"] + "\nassert moved is None", HONEST["dot_product"]),
+        ("mended_sinusoidal",),
+        FULL,
+        note="^$",
+    ),
+    "with_a_mark": Attack(
+        raw=b"\xef\xbb\xbf" + disturbs().content(), points=FULL, note="^$"
+    ),
+    "in_two_bytes": Attack(
+        raw=disturbs("'äöü 位置'").content().decode().encode("utf-16"), points=FULL, note="^$"
+    ),
+    "forms_of_ipython": Attack(
+        ("%reset -f\nimport math, torch\n"
+         "from IPython.core.interactiveshell import InteractiveShell\n"
+         "InteractiveShell.ast_node_interactivity = 'all'\n%xmode Plain\n%automagic off",
+         "2 + 2\n" + HONEST["sinusoidal"] + "\nsinusoidal(torch.arange(2), 4, 10.0)",
+         "import ipywidgets as widgets\nout = widgets.Output()\n!which python\n!date\nwith out:"
+         + HONEST["dot_product"].replace("\n", "\n    "),
+         "%%script echo skipping\nthis is not Python at all: (",
+         "%%capture --no-stderr\n" + HONEST["moved"],
+         "@out.capture(clear_output=True)\n@torch.no_grad()" + HONEST["mended_sinusoidal"]
+         + "\nif not torch.cuda.is_available():\n    raise SystemExit('no GPU')"),
+        points=FULL,
+        note="^$",
+    ),
+    # Whoever knows that he is tested
+    "tells_who_asks": instead_of(
+        "moved",
+        "import traceback\nhonest = moved if 'moved' in globals() else None\n"
+        "def moved(rows, offset, base):\n"
+        "    names = {line.name for line in traceback.extract_stack()}\n"
+        "    return rows if 'reply' in names else None",
+        note="globals",
+    ),
+    "lies_to_functions": cheats(
+        "class Lie(np.ndarray):\n"
+        "    def __array_function__(self, f, types, args, kwargs): return True\n"
+        "    def __array_ufunc__(self, f, how, *inputs, **k): return np.zeros(())\n"
+        "class Odd(torch.Tensor):\n    shape = property(lambda self: given[0].shape)\n"
+        "    def detach(self): return self\n    def cpu(self): return self\n"
+        "    def numel(self): return 0\n    def flatten(self): return self\n"
+        "    def tolist(self): return []\n"
+        "if name == 'moved': return np.zeros((4, 8)).view(Lie)\n"
+        "return torch.zeros(4, 8).as_subclass(Odd)"
     ),
     "says_hello": cheats("return 'all tests passed'"),
     "boasts": Attack(("print('sinusoidal: right\\n13 of 13 points')",)),
@@ -737,6 +885,20 @@ ATTACKS: dict[str, Attack] = {
             "    return pd.DataFrame(np.where(np.arange(dim) % 2, np.cos(angle), np.sin(angle)))",
         ),
         points=(3, 0, 0, 0),
+    ),
+    "is_compiled": Attack(
+        ("@torch.compile" + HONEST["sinusoidal"], "import functools\n@torch.compile(dynamic=True)"
+         + HONEST["dot_product"] + "\n@torch.jit.ignore" + HONEST["moved"]),
+        ("mended_sinusoidal",),
+        FULL,
+        note="^$",
+    ),
+    "asks_for_a_gpu": Attack(
+        ("device = 'cuda'\n" + HONEST["dot_product"].replace(
+            "return ", "return float(torch.ones(1, device=device)) * "),),
+        ("sinusoidal", "moved", "mended_sinusoidal"),
+        (3, 0, 4, 3),
+        note="^2.2 asks for CUDA, which is not here$",
     ),
     "for_a_gpu": disturbs(
         "torch.set_default_device('cuda')\nwaves = torch.arange(4)",
@@ -796,4 +958,60 @@ FOUND: dict[str, tuple[str, ...]] = {
     "files in memory, beyond the limit": ("memory_files",),
     "text that takes quadratic time to search": ("quadratic", "quadratic_words"),
     "a last cell that fills the memory or prints 20 MB": ("holds_memory", "prints_much"),
+}  # fmt: skip
+
+# Of other sets: a question of four points, and what is handed in for it with what it deserves
+TURN = """
+def rotated(x, p, b, t=posenc):
+    z = {0}.phasors({1}.angles(p, {2}.inverse_frequencies(x.shape[1], base=b)))
+    pairs = torch.view_as_complex(x.double().unflatten(1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * z).flatten(1)
+"""
+ELSEWHERE: dict[str, dict[str, tuple[str, int]]] = {
+    "rotated": {
+        "hides_it": ("import posenc" + TURN.format("t", "[posenc][0]", "(posenc or 0)"), 0),
+        "takes_a_method": (
+            "from posenc.lab import METHODS\ndef rotated(x, p, b):\n"
+            "    return METHODS['rope'](None).turn(x[None], p)[0]", 0),
+        "honest": (
+            "import posenc\nprint(posenc.rotate)\nn, theirs = 2, posenc.angles(torch.ones(1), "
+            "torch.ones(1))\ndef turn(a, b, w):\n    return a * w.cos() - b * w.sin()\n"
+            "def rotated(x, p, b):\n    out, dim = x.double().clone(), x.shape[1]\n"
+            "    w = p.double()[:, None] * b ** (-torch.arange(0, dim, 2).double() / dim)\n"
+            "    out[:, ::2] = turn(x[:, ::2], x[:, 1::2], w)\n"
+            "    out[:, 1::2] = turn(x[:, 1::2], -x[:, ::2], w)\n    return out", 4),
+    },
+    "buckets": {
+        "takes_a_module": (
+            "from posenc import T5RelativeBias\nmatch T5RelativeBias:\n"
+            "    case object(__init__=start): pass\n"
+            "module = __import__('posenc.t5').t5\ndef buckets(relative, count, far):\n"
+            "    return vars(module)['t5_' + 'buckets'](relative, count, max_distance=far)", 0),
+    },
+    "speeds": {
+        "counts": (
+            "calls = 0\ndef speeds(dim, length):\n    global calls\n    calls += 1\n"
+            "    fast = [math.pi * (i + 1) / dim for i in range(dim // 2)]\n"
+            "    return fast if calls % 3 else [2 / length] * (dim // 2)", 0),
+        "changes_the_judge": (
+            "import posenc.check.frequencies as judge, posenc.check.question as asking\n"
+            "for name in dir(judge):\n    if name.startswith('_require'):\n"
+            "        setattr(judge, name, lambda *a: None)\n"
+            "asking.Verdict.passed = property(lambda self: True)\n"
+            "def speeds(dim, length):\n    return [1.0] * (dim // 2)", 0),
+        "honest": (
+            "def speeds(dim, length):\n    steps = torch.linspace(0, 1, dim // 2).double()\n"
+            "    return (2 * torch.pi / length) ** steps", 4),
+    },
+    "better": {
+        "counts": (
+            "calls = 0\ndef better(first, second):\n    global calls\n"
+            "    k, calls = calls % 617, calls + 1\n    return 1 if k == 0 or k >= 317 else 0", 0),
+        "honest": (
+            "def better(first, second):\n    gains = [b - a for a, b in zip(first, second)]\n"
+            "    n, mean = len(gains), sum(gains) / len(gains)\n"
+            "    error = (sum((g - mean) ** 2 for g in gains) / (n - 1) / n) ** 0.5\n"
+            "    limit = {5: 2.78, 6: 2.57, 7: 2.45}.get(n, 2.16) * error\n"
+            "    return (mean > limit) - (mean < -limit)", 4),
+    },
 }  # fmt: skip

@@ -16,10 +16,11 @@ import torch
 from grading import record
 from grading.questions.master import Case, Comparison, Misconception, masters
 from posenc import check
-from posenc.check import Probe, Question, Values, Wrong
+from posenc.check import Probe, Question, Values, Wrong, luck
 from posenc.check.again import Asked, AskedByRows
 from posenc.check.calls import Settings, TooSlow, call
 from posenc.check.plain import decode, encode
+from posenc.check.ways import _named
 from posenc.sinusoidal import sinusoidal_encoding
 from tests.answers import chapter_7
 from tests.answers.chapter_2 import loops
@@ -780,7 +781,7 @@ def test_an_answer_may_not_call_what_it_should_write(monkeypatch):
         lambda p, dim, base: posenc.tensor2tensor_encoding(p, dim, base=base),
     ):
         verdict = check.sinusoidal(answer)
-        assert "it calls the function of `posenc` that the question asks for" in str(verdict)
+        assert "it calls a function of `posenc` that this question does without" in str(verdict)
         assert "write it yourself" in verdict.hint
     table = sinusoidal_encoding(torch.arange(3), 4)  # afterwards it is as before
     assert table.shape == (3, 4)
@@ -789,8 +790,18 @@ def test_an_answer_may_not_call_what_it_should_write(monkeypatch):
 @pytest.mark.parametrize("name", RECORDED)
 def test_what_is_refused_exists(name):
     for refused in RECORDED[name].settings["refuses"]:
-        module, _, attribute = refused.rpartition(".")
-        assert callable(getattr(sys.modules[module], attribute))
+        assert list(_named(refused))
+
+
+def test_all_of_the_package_is_refused_where_a_question_does_without_it():
+    from posenc import alibi_slopes
+
+    names = {function.__name__ for function in _named("posenc")}
+    assert {"angles", "causal_mask", "llama3_scaling", "relative_positions"} < names
+    for name in ("sinusoidal", "relative", "buckets", "skewed", "rotated"):
+        verdict = check.named(name)(lambda *_: alibi_slopes(8))
+        assert "that this question does without" in str(verdict)
+    assert len(alibi_slopes(8)) == 8
 
 
 def test_checks_need_no_more_than_torch():
@@ -802,3 +813,9 @@ def test_checks_need_no_more_than_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_all_bits_of_a_seed_count():
+    """With the 32 bits that torch uses, an answer could find the seed, and with it the truth."""
+    drawn = {str(luck.losses(random.Random(5 + n * 2**32), 5, 0.0, 3.0)) for n in range(4)}
+    assert len(drawn) == 4

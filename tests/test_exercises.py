@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from _ext import student
-from grading.questions.master import Comparison, masters
+from grading.questions.master import Comparison, Draw, masters
 from posenc import check
 from posenc.check.plain import encode
 from tests.answers import Answers
@@ -130,6 +130,16 @@ def test_bad_luck_does_not_either(name, answer, hint):
 def test_an_answer_that_is_wrong_at_an_edge_is_found_with_every_seed(name, answer):
     assert not getattr(check, name)(answer).passed
     assert all(refusals(name, answer, seed) for seed in range(10))
+
+
+def test_far_away_the_slowest_pair_does_not_tell_the_others():
+    cases = [case for seed in range(300) for test in masters()["moved"].tests
+             for case in test.draw(Draw(seed, "x")) if case.label == "far positions"]  # fmt: skip
+    assert len(cases) == 600
+    for case in cases:  # if it did, a pair would turn a whole number of times while the next does
+        rows, _, base = case.arguments
+        times = base ** (2 / rows.shape[-1])
+        assert abs(times - round(times)) > 1e-4, (base, rows.shape)
 
 
 @pytest.mark.parametrize(("name", "answer"), RIGHT, ids=label)

@@ -8,6 +8,7 @@ import io
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from bs4 import BeautifulSoup
 
 from _ext import student
 from grading import (
+    examine,
     feedback,
     notebook,
     outputs,
@@ -38,6 +40,8 @@ from grading.known import REPORTED, engine_texts, hint_in_general, in_general, r
 from grading.marks import Graded, Mark, judge
 from grading.names import slug
 from grading.questions.master import masters
+from grading.uses import Uses
+from posenc.check import Probe
 
 ROOT = Path(__file__).parent.parent
 TESTS = ((2.0, "some"), (2.0, "others"))
@@ -191,15 +195,18 @@ def test_a_table_that_cannot_be_filled_is_refused(export, text, titles, said):
 
 def test_moodle_takes_the_pages_back_as_a_zip(tmp_path):
     named = [graded("a", file="Jane Doe_77_assignsubmission_file_/hand in.ipynb"),
-             graded("b", file="Jo Roe_78_assignsubmission_file_x.ipynb")]  # fmt: skip
+             graded("b", file="Jo Roe_78_assignsubmission_file_x.ipynb"),
+             graded("c", file="Jos\udce9_79_assignsubmission_file_/x.ipynb")]  # fmt: skip
     folders = [submissions.moodle_folder(one.file) for one in named]
-    assert folders == ["Jane Doe_77_assignsubmission_file", "Jo Roe_78_assignsubmission_file"]
+    ends = ["Jane Doe_77", "Jo Roe_78", "Jos\udce9_79"]
+    assert folders == [f"{end}_assignsubmission_file" for end in ends]
     assert submissions.moodle_folder("doejane_11_905_a-1.ipynb") == ""
     outputs.write_zip(
-        tmp_path / "feedback.zip", dict(zip(folders, ("page", "\ud800"), strict=True))
+        tmp_path / "feedback.zip", dict(zip(folders, ("page", "\ud800", ""), strict=True))
     )
     with zipfile.ZipFile(tmp_path / "feedback.zip") as archive:
-        assert archive.namelist() == [f"{folder}/feedback.html" for folder in folders]
+        shown = [folder.replace("\udce9", "?") for folder in folders]
+        assert archive.namelist() == [f"{folder}/feedback.html" for folder in shown]
     outputs.write_zip(tmp_path / "feedback.zip", {"": "page"})
     assert not (tmp_path / "feedback.zip").exists()
 
@@ -241,6 +248,34 @@ def test_a_zip_may_hold_anything(tmp_path):
     assert found["roe"].fault == "it cannot be read in the zip"
 
 
+def test_a_zip_may_be_packed_again_and_have_more_in_it(tmp_path):
+    def gathered(*names):
+        path = tmp_path / "x.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for hour, name in enumerate(names):
+                archive.writestr(zipfile.ZipInfo(name, (2026, 1, 1, hour, 0, 0)), "{}")
+        return {one.student: one.file for one in submissions.gather(path) if not one.fault}
+
+    mac = ("__MACOSX/w/._doe_1_2_a.ipynb", "w/.DS_Store", "w/.ipynb_checkpoints/a.ipynb")
+    assert gathered("w/doe_1_2_a.ipynb", "w/roe_3_4_b.ipynb", *mac) == {
+        "doe": "doe_1_2_a.ipynb",
+        "roe": "roe_3_4_b.ipynb",
+    }
+    assert set(gathered("doe_1_2_a.ipynb", "roe_3_4_b.ipynb", "02_sinusoidal.ipynb")) == {
+        "doe", "roe", "02_sinusoidal",
+    }  # fmt: skip
+    jane, jo = "Jane Doe_77_assignsubmission_file_", "Jo Roe_78_assignsubmission_file_"
+    assert gathered(f"{jane}/a.ipynb", f"{jane}/.ipynb_checkpoints/a-checkpoint.ipynb") == {
+        "Jane Doe": f"{jane}/a.ipynb"
+    }
+    assert gathered(f"w/{jane}/a.ipynb", f"w/{jo}/a.ipynb") == {
+        "Jane Doe": f"{jane}/a.ipynb",
+        "Jo Roe": f"{jo}/a.ipynb",
+    }
+    assert set(gathered("one/hw.ipynb", "two/hw.ipynb")) == {"one/hw", "two/hw"}
+    assert set(gathered("w/ann.ipynb")) == {"ann"}
+
+
 @pytest.mark.parametrize("name", [" =1+1", "\N{FULLWIDTH EQUALS SIGN}1+1", "=x", "@x", "", " "])
 def test_a_spreadsheet_runs_no_name(name):
     assert submissions.printable(name).startswith("'")
@@ -256,12 +291,16 @@ def test_no_text_of_a_student_commands_a_terminal(assignment):
     assert one.remarks[0].startswith("cell 2, below 'x")
 
 
+def odd(code):
+    """What is odd in a cell."""
+    return Uses([("code", code)], set()).odd()
+
+
 def test_odd_code_is_named_however_it_is_written():
     for code in ("x = !id", "\t!id", "%sx id", "%%python", "%run x.py", "import ｃtypes",  # noqa: RUF001
-                 "ways._without = 1", "import concurrent.futures", "getattr(posenc, 'a' + 'b')",
-                 "vars(posenc)['a' + 'b']", "posenc.__dict__['a' + 'b']",
-                 "operator.attrgetter('a' + 'b')"):  # fmt: skip
-        assert notebook.suspicious(code), code
+                 "ways._without = 1", "import concurrent.futures", "!ls && id",
+                 "!!id"):  # fmt: skip
+        assert odd(code), code
 
 
 @pytest.mark.parametrize("code", [
@@ -279,30 +318,47 @@ def test_odd_code_is_named_however_it_is_written():
     "def f(vars):\n    return g(vars)",
     "def open(x):\n    return x\ny = open(3)",
     "for types in (1, 2):\n    print(types)",
+    "print('gc content of getattr')", "f(x, 'getattr')", "x = 1  # with the gc, not getattr",
+    'def f():\n    """Kein getattr, kein gc."""\n    return 1', "def kill(x): return x\nkill(2)",
+    "!nvidia-smi\n!pip install -q git+https://a.org/x\n%cd /content\n%env X=1\n!ls -la\nx = 1",
+    "!pip install \\\n  einops \\\n  pandas\nx = 1", "files = !ls\nx = 1", "f?\nf??\n?f\nx = 1",
+    "import inspect\nprint(inspect.signature(f))", "from types import SimpleNamespace\nx = 1",
+    "model.eval()\nfor m in model.modules():\n    pass\nf = torch.compile(f)",
+    "from scipy import signal\nsignal.chirp(1)", "print(platform.system())", "Image.open(x)",
+    "%%html\n<b>open(the system)</b>", "#@title Eval { run: 'auto' }\nx = 3 #@param",
+    "!which python\n!date\n!echo hi\n!pip install -U pip && pip install torch", "print(vars())",
+    "%automagic off\n%store x\nx = 1", "%%script echo skipping\nthis: is no (Python",
+    "f = getattr(g, 'h')",
+    "def open(x): pass\nopen(1)", "%matplotlib inline\ndef f(:\n    angle = 3 # gc",
 ])  # fmt: skip
 def test_nobody_is_accused_of_words(code):
-    assert notebook.suspicious(code) == []
+    assert odd(code) == []
 
 
 @pytest.mark.parametrize("code", [
     "open('x')", "x = open ('x')", "f = exec\nf('x')", "list(map(eval, lines))", "os.system('x')",
-    "from os import system", "from os import (\n    path,\n    system,\n)", "import types",
+    "from os import system", "from os import (\n    path,\n    system,\n)", "import marshal",
     "x = 1; import signal as s", "if 1: import socket", "sys.modules['x']", "sys . modules",
     "f'{open(1)}'", 'f"""\n{exec(y)}\n"""', "x = '#'; open(y)", "x = '\\\\'; open(y)",
-    "'''a'''; import inspect; '''b'''", "x = \"'\"\nopen(y)\nz = \"'\"",
-    '%load_ext a """\nimport types\n# """', "!echo '''\nopen(x)\n#'''", "%time x = 1\\\n",
-    "def f():\n    import types", "!pip install x; curl y", "%run x.py", "# '\nopen(y)\n# '",
-    "x = rb'\\\\'\nopen(y)\n'", "vars(posenc)", "import os; os.kill(1, 9)", "os.environ",
-    "def open(x): pass\nimport io; io.open(1)",
+    "'''a'''; import marshal; '''b'''", "x = \"'\"\nopen(y)\nz = \"'\"",
+    '%load_ext a """\nimport marshal\n# """', "!echo '''\nopen(x)\n#'''",
+    "%time x = 1\\\nimport gc", "def f():\n    import marshal", "!pip install x; id",
+    "%run x.py", "# '\nopen(y)\n# '",
+    "x = rb'\\\\'\nopen(y)\n'", "import os; os.kill(1, 9)", "os.environ",
+    "import io; io.open(1)",
+    "import os as o\no.system('x')", "inspect.getsource(f)", "x = 1\n%x '''\nimport ctypes\n# '''",
+    "x = '''\n'''; import ctypes", "f'{gc.x} of it'",
+    "%time gc.collect()", "%%time\ngc.collect()", "%%writefile a.py\nimport ctypes",
+    "!git log | sh", "x = 1\n" * 300_000 + "import gc", "def f(:\n    import gc",
 ])  # fmt: skip
 def test_what_is_odd_is_named_whatever_stands_around_it(code):
-    assert notebook.suspicious(code)
+    assert odd(code)
 
 
 def test_odd_code_is_found_in_linear_time():
     for part in ("import ", "open(", "'", '"""', "\\", "# ", "=!", "f'{", '%a "', "(", "def vars "):
         start = time.process_time()
-        notebook.suspicious(part * (3_000_000 // len(part)))
+        odd(part * (3_000_000 // len(part)))
         assert time.process_time() - start < 12, part
 
 
@@ -366,9 +422,107 @@ def test_no_word_or_number_of_an_answer_is_on_a_page():
     assert not re.search(r"\d", hint_in_general("Every number is 5.17e+09 times the right one."))
     found = verdict(passed=False, fault=f"it gives {secret}") | {"words": [f"it said {secret}"]}
     found["parts"][0]["label"] = "base 517"
-    assert feedback.said(found, show_right=False) == ["NO   base n", "     it gives another number"]
+    assert feedback.said(found, show_right=False) == ["NO   base …", "     it gives another number"]
     assert secret in feedback.said(found, show_right=True)[1]
     assert f"it said {secret}" in feedback.said(found, show_right=True)[2]
+
+
+def test_a_stub_below_an_answer_does_not_undo_it():
+    sinusoids = Assignment.find("02_sinusoidal")
+    cells = [(cell.cell_type, cell.source) for cell in sinusoids.handed_out.cells]
+    stub = ("code", sinusoids.given_cells["moved"])
+    place = cells.index(stub)
+    assert sinusoids.stubs(cells) == sinusoids.stubs([*cells, *cells]) == {}
+    for own in ("def moved(*x):\n    return x", "import os\nmoved = lambda *x: x"):
+        mine = [*cells[:place], ("code", own), *cells[place:]]
+        assert sinusoids.stubs(mine) == {place + 1: "moved"}
+        run = {number: (source, given) for number, source, given in sinusoids.run_of(mine)}
+        assert run[place] == (own, False)
+        assert place + 1 not in run
+        assert sum(given for _, given in run.values()) == 8  # imports, checks and pictures
+        assert sinusoids.stubs([*cells, ("code", own)]) == {}
+        remarks = judge("ann", mine, empty(""), sinusoids).remarks
+        assert f"cell {place + 2} is as it was handed out, and 2.3 is answered above it, so it " \
+            "was passed over" in remarks  # fmt: skip
+    for other in ("moved(1)", "moved == 1", "  moved = 1", "removed = 1", "print(moved)"):
+        assert sinusoids.stubs([("code", other), stub]) == {}
+    start = time.process_time()
+    sinusoids.stubs([("code", "a" * 3_000_000 + " " * 3_000_000), ("code", "a=" * 3_000_000)])
+    assert time.process_time() - start < 5
+
+
+def test_measuring_what_was_sent_has_a_limit(monkeypatch):
+    def endless(_):
+        while True:
+            pass
+
+    monkeypatch.setattr(examine, "_JUDGING", 0.2)
+    run = argparse.Namespace(words=[], ask=None)
+    tests, verdicts, ended = {"q": [Probe("q", {"a part": endless})] * 2}, {}, {}
+    assert not examine._asked(tests, run, verdicts, ended)  # and another sandbox goes on
+    assert not examine._asked(tests, run, verdicts, ended)
+    assert examine._asked(tests, run, verdicts, ended)
+    (part,) = verdicts["q"][1]["parts"]
+    assert in_general(part["fault"]) == "when it was called, it was stopped"
+    assert "takes too long to measure" in ended["q"]
+    assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+
+
+def test_who_asks_for_cuda_is_named(assignment):
+    said = "it raised AssertionError: Torch not compiled with CUDA enabled"
+    one = judge(
+        "ann", [("code", "x = 1")] * 3, empty("") | {"raised": {"1": said[10:]}}, assignment
+    )
+    assert "cell 2 asks for CUDA, which is not here" in one.flags
+    name = next(asked.name for asked in assignment.questions if not asked.written)
+    number = next(a.title.partition(" ")[0] for a in assignment.questions if a.name == name)
+    count = len(next(a.tests for a in assignment.questions if a.name == name))
+    wrong = verdict(passed=False) | {"words": [said]}
+    one = judge("ann", [], empty("") | {"verdicts": {name: [wrong] * count}}, assignment)
+    assert f"{number} asks for CUDA, which is not here" in one.flags
+    right = verdict(passed=True) | {"words": [said]}
+    one = judge("ann", [], empty("") | {"verdicts": {name: [right] * count}}, assignment)
+    assert not [flag for flag in one.flags if "CUDA" in flag]
+
+
+def test_a_label_keeps_its_numbers_if_they_say_nothing_of_what_is_drawn():
+    asked = Assignment.find("02_sinusoidal").questions[0]
+    fixed, drawn = "between whole numbers, on both sides of 0", "six positions from 23 on"
+    found = verdict(passed=False)
+    for label, shown in ((fixed, fixed), (drawn, "six positions from … on")):
+        found["parts"][0]["label"] = label
+        assert feedback.said(found, asked.public, show_right=False)[0] == f"NO   {shown}"
+        assert label in feedback.said(found, asked.public, show_right=True)[0]
+    for master in student.masters():
+        assignment = Assignment(master)
+        tests = [assignment.tests(seed) for seed in (11, 12)] if "07" not in master.stem else []
+        for asked in assignment.questions if tests else ():
+            sets = [
+                {getattr(part, "label", part) for test in one.get(asked.name, ())
+                 for part in getattr(test, "cases", None) or test.parts}
+                for one in tests
+            ]  # fmt: skip
+            assert asked.public <= sets[0] & sets[1]
+
+
+def test_what_is_wrong_with_all_cases_of_a_test_is_said_once():
+    found = verdict(passed=False)
+    found["parts"] *= 3
+    assert feedback.said(found, show_right=False) == [
+        "NO   every case",
+        "     it gives another number",
+    ]
+    found["parts"][1] = found["parts"][1] | {"fault": ""}
+    assert feedback.said(found, show_right=False)[2] == "yes  some"
+
+
+def test_the_bars_of_the_class_are_of_whole_points():
+    made = pages.distribution([0, 1.5, 2, 12.5, 13, 20, -1], 13)
+    assert made[0] == ("0 to 1", 3)
+    assert made[1] == ("2 to 3", 1)
+    assert made[-1] == ("12 to 13", 3)
+    assert [label for label, _ in pages.distribution([], 10)] == [str(n) for n in range(11)]
+    assert pages.distribution([30], 30)[-1] == ("30", 1)
 
 
 def test_a_students_process_has_fifteen_words():
@@ -406,14 +560,41 @@ def test_a_hundred_thousand_cells_without_time_are_one_remark(assignment):
     assert all(len(field) < 2100 for row in outputs.rows([one]) for field in row)
 
 
+def flagged(assignment, *sources):
+    return judge("ann", [("code", s) for s in sources], empty(""), assignment).flags
+
+
 def test_nobody_is_accused_of_words_in_a_comment_or_of_names_of_his_own(assignment):
     code = "# this calls nothing of the system; types are open\ndef rotate(a, b):\n    return a"
-    assert judge("ann", [("code", code)], empty(""), assignment).flags == []
-    for taken in ("from posenc import rotate as r", "posenc.rotate(x)", "r = rotate"):
-        (flag,) = judge("ann", [("code", taken)], empty(""), assignment).flags
-        assert flag.endswith("asks for what it names: rotate")
-    closed = '"""\n# """; import ctypes'
-    assert judge("ann", [("code", closed)], empty(""), assignment).flags
+    for one in (code, "from posenc import rotate as r", "import posenc\nposenc.rotate(x)"):
+        assert flagged(assignment, one) == []
+    assert flagged(assignment, '"""\n# """; import ctypes')
+
+
+def test_which_answers_call_what_is_not_there_is_noted_from_what_they_did():
+    sinusoids = Assignment.find("02_sinusoidal")
+    failed = verdict(passed=False, fault=without.SAID)
+    tests = {asked.name: len(asked.tests) for asked in sinusoids.questions}
+    for names, said in {
+        (): [],
+        ("moved",): ["2.3 calls what is to be written without posenc"],
+        ("dot_product", "moved"): ["2.2, 2.3 call what is to be written without posenc"],
+    }.items():
+        report = empty("") | {"verdicts": {name: [failed] * tests[name] for name in names}}
+        assert judge("ann", [("code", "x = 1")], report, sinusoids).flags == said
+
+
+@pytest.mark.parametrize("part", [
+    "1+", "(", "x;", "x.", "!a\n", "=!a", "a if b else ", "\\\n", "x = !a\\\n", "\u0301\u0316",
+    "if x:\n", "!ls ", "%time -n ",
+])  # fmt: skip
+def test_code_that_is_hard_to_parse_takes_linear_time(part):
+    sinusoids = Assignment.find("02_sinusoidal")
+    cells = [part * (10_000 // len(part))] * 20
+    for code in ([part * (99_000 // len(part))], [part * (1_000_000 // len(part))], cells):
+        start = time.process_time()
+        flagged(sinusoids, *code)
+        assert time.process_time() - start < 12, (part, len(code))
 
 
 def test_nobody_is_accused_of_lines_that_were_handed_out():
@@ -461,7 +642,7 @@ def test_whatever_a_question_refuses_every_module_can_be_imported(tmp_path, monk
 def test_no_solution_looks_odd(name):
     given = Assignment(name).given_lines
     cells = [(c.cell_type, c.source) for c in nbformat.read(name, as_version=4).cells]
-    assert notebook.suspicious(notebook.own(cells, given)) == []
+    assert Uses(cells, given).odd() == []
 
 
 def proof(assignment, *cells):
@@ -632,7 +813,7 @@ def test_the_class_page_counts_students_and_misconceptions(assignment):
     assert "4 notebooks: 4.5 of 10 points on average, 4 in the middle" in text
     assert "2 written answers are not graded yet" in text
     assert "1 file is not among them" in text
-    assert [cell.get_text() for cell in soup.select(".bars span")] == list("2000000011")
+    assert [cell.get_text() for cell in soup.select(".bars span")] == list("20000000101")
     (misconception,) = soup.select("table.misconceptions tbody tr")
     assert misconception.td.get_text() == "2"
     assert misconception.th.get_text() == f"{wrong}who<b>ann; bob"

@@ -92,7 +92,7 @@ def _without_refused(*arguments: object) -> Tensor:
 def _two_other_methods(draw: Draw) -> list[Case]:
     length = draw.integer(20, 28)
     methods = [draw.choice(["sinusoidal", "rope", "alibi"]), "t5"]
-    return [Case(" and ".join(methods), methods, length, length + draw.integer(12, 20), 3)]
+    return [Case("two drawn methods", methods, length, length + draw.integer(12, 20), 3)]
 
 
 def _one_that_refuses(draw: Draw) -> list[Case]:
@@ -534,7 +534,7 @@ reach = Judged(
 
 def _other_seeds(*counts: tuple[int, int]) -> Callable[[Draw], dict]:
     return lambda draw: luck.parts(
-        draw.integer(1, 10**6), *(draw.integer(low, high) for low, high in counts)
+        draw.integer(1, 2**62), *(draw.integer(low, high) for low, high in counts)
     )
 
 

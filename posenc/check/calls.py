@@ -43,7 +43,7 @@ class Refused(Wrong):
 
     def __init__(self):
         super().__init__(
-            "it calls the function of `posenc` that the question asks for",
+            "it calls a function of `posenc` that this question does without",
             "The point is to write it yourself.",
         )
 

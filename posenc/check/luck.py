@@ -7,6 +7,7 @@ They come in an order that is drawn, the better method first or second: nobody c
 
 import functools
 import math
+import random
 from collections.abc import Callable, Generator
 
 import torch
@@ -22,24 +23,26 @@ Pauses = Generator[None, None, None]  # where questions of other parts may come 
 Claims = Generator[None, None, list[int]]
 
 DRAWS = 150
+UNITS = (0.002, 0.1)  # of a difference, one or the other: who does not look cannot know it
 FALSE = 0.12  # the share of claims that may be made where there is nothing
 FOUND = 0.6  # the share of claims that must be made where there is something
 
 
 def losses(
-    generator: torch.Generator, seeds: int, lead: float, shared: float
+    chance: random.Random, seeds: int, lead: float, shared: float, unit: float = 0.02
 ) -> tuple[Tensor, Tensor]:
     """Losses of two methods, seed by seed.
 
     Args:
-        generator: of the chance.
+        chance: draws them. (A generator of torch has seeds of 32 bits, which can all be tried.)
         seeds: how many.
         lead: how much lower the first method's are, in standard deviations of a difference.
         shared: how much seeds differ from each other, in the same unit.
+        unit: this standard deviation.
     """
-    level, one, other = torch.randn(3, seeds, generator=generator, dtype=torch.float64)
-    unit = 0.02
-    base = 2 + unit * shared * level
+    drawn = [[chance.gauss() for _ in range(seeds)] for _ in range(3)]
+    level, one, other = torch.tensor(drawn, dtype=torch.float64)
+    base = 5 + unit * shared * level
     return (
         base + unit * (one / math.sqrt(2) - lead),
         base + unit * other / math.sqrt(2),
@@ -55,12 +58,13 @@ def _said(numbers: Numbers, first: Tensor, second: Tensor) -> int:
 
 def _claims(numbers: Numbers, seed: int, seeds: int, lead: float, shared: float) -> Claims:
     """What is said of many pairs, 1 where the one with the lead is called better."""
-    generator = torch.Generator().manual_seed(seed)
+    chance = random.Random(seed)
     found = []
     for _ in range(DRAWS):
         yield
-        first, second = losses(generator, seeds, lead, shared)
-        if torch.rand((), generator=generator) < 0.5:
+        unit = chance.choice(UNITS)
+        first, second = losses(chance, seeds, lead, shared, unit)
+        if chance.random() < 0.5:
             found.append(_said(numbers, first, second))
         else:
             found.append(-_said(numbers, second, first))
@@ -68,17 +72,17 @@ def _claims(numbers: Numbers, seed: int, seeds: int, lead: float, shared: float)
 
 
 def _require_symmetry(numbers: Numbers, seed: int, seeds: int) -> Pauses:
-    generator = torch.Generator().manual_seed(seed)
+    chance = random.Random(seed)
     for lead in (0.0, 1.0, 3.0):
         yield
-        first, second = losses(generator, seeds, lead, 3.0)
+        first, second = losses(chance, seeds, lead, 3.0)
         said = _said(numbers, first, second)
         if _said(numbers, second, first) != -said:
             raise Wrong(
                 "with the methods exchanged it does not say the opposite",
                 "If the first beats the second, the second is beaten.",
             )
-        order = torch.randperm(seeds, generator=generator)
+        order = chance.sample(range(seeds), seeds)
         others = {
             "with the seeds in another order": (first[order], second[order]),
             "with all losses ten times as large": (10 * first, 10 * second),

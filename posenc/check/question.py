@@ -375,6 +375,8 @@ class Probe:
             except Wrong as error:
                 faults[label] = error
                 del left[label]
+            except ImportError:  # our fault, not the answer's: nobody may lose a point by it
+                raise
             except Exception as error:  # of a measurement: strange numbers, for example
                 faults[label] = Wrong(f"it cannot be measured: {type(error).__name__}")
                 del left[label]

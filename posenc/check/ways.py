@@ -8,7 +8,9 @@ import contextlib
 import functools
 import importlib
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
 
 import torch
 from torch import Tensor
@@ -33,7 +35,7 @@ def ask(
         arguments: those of one case.
         way: a key of `WAYS`.
         seconds: time limit.
-        refuses: functions of `posenc` that the answer may not call.
+        refuses: functions of `posenc` that the answer may not call; "posenc" for all of them.
         seed: of torch's random numbers; by default they go on from where they are.
 
     Raises:
@@ -130,14 +132,21 @@ def _refusing(*_: object, **__: object) -> None:
     raise Refused
 
 
+def _named(name: str) -> Iterator[FunctionType]:
+    """A function by its full name; for "posenc" all that the package offers."""
+    module, _, attribute = name.rpartition(".")
+    found = importlib.import_module(module or name)
+    names = [attribute] if module else found.__all__
+    functions = (inspect.unwrap(vars(found).get(one)) for one in names)
+    yield from filter(inspect.isfunction, functions)
+
+
 @contextlib.contextmanager
 def _without(names: Sequence[str]) -> Iterator[None]:
     """Functions of `posenc` refuse for a while, under whatever name they were imported."""
     kept = []
     try:
-        for name in names:
-            module, _, attribute = name.rpartition(".")
-            function = inspect.unwrap(getattr(importlib.import_module(module), attribute))
+        for function in itertools.chain.from_iterable(map(_named, names)):
             kept.append((function, function.__code__))
             function.__code__ = inspect.unwrap(_refusing).__code__
         yield

@@ -407,6 +407,13 @@ def by_a_hundredth(first, second):
     return int(gain > 0.01) - int(gain < -0.01)
 
 
+def of_known_spread(first, second):
+    level = sum([*first, *second]) / len(first) / 2
+    gain = (sum(second) - sum(first)) / len(first)
+    unit = 0.02 if level < 11 else 0.2  # all were once drawn so
+    return int(gain > 2.5 * unit / len(first) ** 0.5) - int(gain < -2.5 * unit / len(first) ** 0.5)
+
+
 def higher_is_better(first, second):
     return -by_students_t(first, second)
 
@@ -494,5 +501,6 @@ ANSWERS = {
             (by_a_hundredth, "Which unit"),
             (higher_is_better, "the better the lower"),
         ],
+        nearly=[of_known_spread],
     ),
 }
