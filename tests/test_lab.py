@@ -1,12 +1,16 @@
 """The laboratory's models differ in their positions alone; its tasks and results are right."""
 
 import contextlib
+import datetime
 import hashlib
+import itertools
 import math
 import random
 import re
 import statistics
+import sys
 import threading
+import types
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -27,12 +31,15 @@ from posenc.lab import (
     Transformer,
     corpus,
     counted_losses,
+    device_times,
     evaluate,
     peak_memory,
+    provenance,
     train,
 )
 from posenc.lab import tasks as tasks_module
 from posenc.lab import training as training_module
+from posenc.lab.provenance import commit, device_name
 from posenc.lab.tasks import PARTS
 
 DECODER = Config(11, True, 12, dim=16, num_heads=2, num_layers=2)
@@ -365,6 +372,15 @@ def test_a_method_computes_what_it_says(config, name):
         close(actual, attend(method, layer, q, k, v, mask), atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "std"), [("learned", 1), ("shaw", 0.02), ("transformer-xl", 0.05)]
+)
+def test_what_a_method_learns_begins_as_loud_as_it_says(name, std):
+    own = METHODS[name](replace(DECODER, train_length=200, dim=64))
+    drawn = torch.cat([weight.detach().flatten() for weight in own.parameters()])
+    assert drawn.std().item() == pytest.approx(std, rel=0.1)
+
+
 def test_the_sinusoids_are_added_at_the_mean_square_of_the_embeddings():
     model = Transformer(Config(500, True, 64), METHODS["sinusoidal"], seed=0)
     encoding = sinusoidal_encoding(torch.arange(64), 96)
@@ -490,6 +506,7 @@ def as_numbers(text):
 def test_the_novel_is_the_one_that_was_hashed():
     assert hashlib.sha256(corpus.novel().encode()).hexdigest() == corpus.SHA256
     assert corpus.encode(corpus.novel()[:5000]) == as_numbers(corpus.novel()[:5000])
+    assert corpus.encode("é~\t") == [corpus.UNKNOWN, corpus.UNKNOWN - 2, corpus.UNKNOWN]
 
 
 def test_no_32_characters_stand_in_two_parts(parts):
@@ -713,6 +730,18 @@ def test_lengths_are_drawn_from_the_shortest_to_the_training_length(drawn):
     assert {length for _, length, _ in seen.asked} == ({12, 13, 14, 15} if drawn else {15})
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_nothing_is_drawn_but_from_the_seed(task):
+    """Batches and lengths are the same whatever somebody else draws."""
+    one, other = Recorded(task), Recorded(task)
+    for seed, recorded in enumerate((one, other)):
+        torch.manual_seed(seed)
+        few = {"recipe": Recipe(5, 2), "size": TINY, "drawn": TASKS[task].measure != "tail_loss"}
+        train("none", recorded, train_length=20, **few)
+    assert one.asked == other.asked
+    assert one.gave_as(other) == [True] * 5
+
+
 def test_seeds_of_weights_and_of_data_are_apart():
     one, other, both = Recorded("text"), Recorded("text"), Recorded("text")
     few = {"train_length": 8, "recipe": Recipe(2, 3, 1e-9), "size": TINY}
@@ -723,6 +752,15 @@ def test_seeds_of_weights_and_of_data_are_apart():
     assert one.gave_as(both) == [False] * 2
     close(a.tokens.weight.detach(), c.tokens.weight.detach(), atol=1e-6)
     assert (a.tokens.weight - b.tokens.weight).abs().max() > 0.1
+
+
+def test_the_last_seed_of_a_training_is_the_one_before_those_of_held_out_data():
+    last = min(training_module.SEEDS.values()) - 1
+    for seed in (0, last):
+        training_module.require_seed("seed", seed)
+    for seed in (-1, last + 1):
+        with pytest.raises(ValueError, match=f"seed must be from 0 to {last}, got {seed}"):
+            training_module.require_seed("seed", seed)
 
 
 def test_who_has_another_answer_when_the_same_words_are_reversed():
@@ -787,6 +825,11 @@ def test_a_length_that_is_too_large_is_refused(name, longest):
         draw(name, longest + 1, batch=1, part="test")
 
 
+def test_a_line_without_hints_enough_is_refused_by_the_longest_there_is():
+    with pytest.raises(ValueError, match="length must be at most 768, got 769"):
+        TASKS["addition-hints"].require_length(769)
+
+
 def test_a_part_that_does_not_exist_is_refused():
     for name in TASKS:
         with pytest.raises(ValueError, match=r"part must be one of .*, got 'held out'"):
@@ -809,6 +852,15 @@ def test_training_again_gives_the_same_weights_and_another_seed_others(method, t
     assert not any(torch.equal(weights[name], other[name]) for name in weights)
 
 
+@pytest.mark.parametrize(("method", "knob"), [("rope", "base"), ("t5", "gain"), ("alibi", "steep")])
+def test_a_knob_reaches_the_method_that_is_trained(method, knob):
+    few = {"train_length": 8, "recipe": FEW, "size": TINY}
+    default = getattr(train(method, "text", **few).method, knob)
+    for value in (2.5, 4.0):
+        model = train(method, "text", knobs={knob: value}, **few)
+        assert getattr(model.method, knob) == value != default
+
+
 @pytest.mark.parametrize("task", ["text", "who"])
 def test_sixty_steps_lower_the_loss(task):
     model = small(task=task, length=16, recipe=Recipe(60, 32, 1e-2))
@@ -816,6 +868,16 @@ def test_sixty_steps_lower_the_loss(task):
     before, after = (evaluate(m, task, [16], sequences=64)[16]["loss"] for m in (untrained, model))
     assert after < 0.75 * before
     assert not model.training
+
+
+@pytest.mark.parametrize("part", ["test", "validation"])
+def test_a_model_is_tested_on_the_part_that_is_asked_for(part):
+    recorded, model = Recorded("text"), small()
+    evaluate(model, recorded, [8], sequences=4, part=part)
+    assert [found for _, _, found in recorded.asked] == [part]
+    whole = evaluate(model, "text", [8], sequences=4, part=part)[8]["each"]
+    other = evaluate(model, "text", [8], sequences=4, part=("validation", "test")[part != "test"])
+    assert whole != other[8]["each"]
 
 
 def test_a_class_of_the_readers_own_works_as_a_method():
@@ -1016,9 +1078,61 @@ def test_two_models_are_tested_on_the_same_held_out_sequences():
     assert one.gave_as(other) == [True, True]
 
 
+def test_what_is_longer_than_fits_is_tested_one_by_one(monkeypatch):
+    monkeypatch.setattr(training_module, "_TEST_TOKENS", 10)
+    model, seen = small(), []
+    model.register_forward_hook(lambda _, given, __: seen.append(len(given[0])))
+    evaluate(model, "text", [20], sequences=3)
+    assert seen == [1, 1, 1]
+
+
 def test_evaluate_refuses_an_unknown_task_and_no_sequences():
     model = small("none", "who")
     with pytest.raises(ValueError, match=r"task must be one of text, .*, got 'sort'"):
         evaluate(model, "sort", [8])
     with pytest.raises(ValueError, match="sequences must be positive, got 0"):
         evaluate(model, "who", [8], sequences=0)
+
+
+# --- provenance ---
+
+
+def test_functions_are_timed_in_turn_and_the_first_two_rounds_do_not_count(monkeypatch):
+    called, clock = [], itertools.count()
+    ticking = types.SimpleNamespace(perf_counter=lambda: next(clock) / 1e3)
+    monkeypatch.setattr(sys.modules["posenc.lab.provenance"], "time", ticking)
+
+    def slow():
+        called.append("slow")
+        if called.count("slow") > 2:  # not while it warms up
+            next(clock)
+
+    times = device_times({"quick": lambda: called.append("quick"), "slow": slow}, device="cpu")
+    assert times == pytest.approx({"quick": 1.0, "slow": 2.0})  # milliseconds
+    assert Counter(called) == {"quick": 22, "slow": 22}
+    for pair in zip(called[::2], called[1::2], strict=True):
+        assert sorted(pair) == ["quick", "slow"]
+    assert len(set(called[::2])) == 2  # who begins changes
+
+
+@pytest.mark.parametrize("rounds", [0, -1])
+def test_timing_nothing_is_refused(rounds):
+    with pytest.raises(ValueError, match=f"rounds must be positive, got {rounds}"):
+        device_times({"one": int}, device="cpu", rounds=rounds)
+    with pytest.raises(ValueError, match="functions must not be empty"):
+        device_times({}, device="cpu")
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_as_many_rounds_as_asked_are_timed(rounds):
+    called = []
+    device_times({"one": lambda: called.append(1)}, device="cpu", rounds=rounds)
+    assert len(called) == rounds + 2
+
+
+def test_a_result_says_where_it_comes_from():
+    device, version, commit_, date = provenance().split(", ")
+    assert device == device_name("cuda" if torch.cuda.is_available() else "cpu")
+    assert version == f"torch {torch.__version__}"
+    assert commit_ == f"commit {commit()}"
+    assert datetime.date.fromisoformat(date) <= datetime.date.today()

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ import pytest
 import torch
 from distributed import LocalCluster
 
-from posenc.lab import METHODS, TASKS, Method, Recipe, outside, records, sweep
+from posenc.lab import METHODS, TASKS, Method, Recipe, outside, records, study, sweep
 from posenc.lab.__main__ import main
 from posenc.lab.provenance import commit
 from posenc.lab.records import FORMAT, SHIPPED, Record, Run, append, read, recorded
@@ -607,6 +608,109 @@ def test_wrong_arguments_are_refused_in_a_line(results, capsys, arguments, messa
     assert message.replace("'", "") in line.replace("'", "")  # Python 3.12 quotes less
 
 
+@pytest.fixture
+def asked(monkeypatch):
+    """What the command line asks of `sweep`; nothing is trained."""
+    calls = []
+
+    def noted(runs, path, **options):
+        calls.append((list(runs), path, options))
+        return len(calls[-1][0])
+
+    monkeypatch.setattr("posenc.lab.__main__.sweep", noted)
+    return calls
+
+
+def test_every_option_reaches_the_runs(asked, tmp_path, capsys):
+    words = (
+        "sweep --methods rope alibi --tasks who --lengths 5 --seeds 7 --steps 3 --batch 6 "
+        "--rate 0.004 --drawn --dim 16 --num-heads 2 --num-layers 1 --jobs 3 --scheduler tcp://a"
+    )
+    arguments = [*words.split(), "--results", str(tmp_path)]
+    assert main(arguments) == 0
+    ((runs, path, options),) = asked
+    settings = {"seed": 7, "steps": 3, "batch": 6, "rate": 0.004, "drawn": True, "size": TINY}
+    assert runs == [run(name, train_length=5, **settings) for name in ("rope", "alibi")]
+    assert path == tmp_path / "cpu.jsonl"
+    command = " ".join(["python -m posenc.lab", *arguments])
+    assert options == {"jobs": 3, "scheduler": "tcp://a", "command": command}
+    assert "2 of 2 runs were executed" in capsys.readouterr().out
+
+
+def test_without_options_all_methods_and_tasks_run_three_times(asked, tmp_path):
+    assert main(["sweep", "--results", str(tmp_path)]) == 0
+    ((runs, _, options),) = asked
+    assert runs == grid(list(METHODS), list(TASKS), None, [0, 1, 2])
+    assert (options["jobs"], options["scheduler"]) == (None, None)
+
+
+def test_a_study_asks_until_nothing_is_missing(asked, tmp_path, monkeypatch, capsys):
+    missing = iter([[run(seed=0), run(seed=1)], [run(seed=2)], []])
+    named = []
+
+    def next_missing(found, names):
+        named.append((found, names))
+        return next(missing)
+
+    monkeypatch.setattr("posenc.lab.study.missing", next_missing)
+    first, *_ = study.EXPERIMENTS
+    options = ["--only", first, "--jobs", "2", "--scheduler", "tcp://b"]
+    assert main(["study", "--results", str(tmp_path), *options]) == 0
+    assert [[r.seed for r in runs] for runs, _, _ in asked] == [[0, 1], [2]]
+    assert {path for _, path, _ in asked} == {tmp_path / "study.jsonl"}
+    assert all(o["jobs"] == 2 and o["scheduler"] == "tcp://b" for _, _, o in asked)
+    assert named == [([], [first])] * 3
+    assert capsys.readouterr().out.startswith("3 runs were executed")
+
+
+def test_a_study_does_all_experiments_unless_told(asked, tmp_path, monkeypatch):
+    named = []
+    monkeypatch.setattr("posenc.lab.study.missing", lambda found, names: named.append(names))
+    assert main(["study", "--results", str(tmp_path)]) == 0
+    assert named == [list(study.EXPERIMENTS)]
+    assert not asked
+
+
+def test_no_command_is_refused_in_a_line(capsys):
+    assert "required: action" in refused(capsys)
+
+
+@pytest.mark.parametrize("name", ["sweep", "study", "stretch", "report"])
+def test_each_command_is_described_and_asks_for_its_folder(name, capsys):
+    for words in (["--help"], [name, "--help"]):
+        with pytest.raises(SystemExit) as left:
+            main(words)
+        assert left.value.code == 0
+    whole, own = re.split(r"(?=usage: python -m posenc\.lab \w+ )", capsys.readouterr().out)
+    assert re.search(rf"^    {name} +\w+ \w+", whole, re.MULTILINE)
+    assert "--results FOLDER" in own
+    if name != "report":
+        assert "required: --results" in refused(capsys, name)
+
+
+def test_options_that_need_a_word_have_one(capsys):
+    with pytest.raises(SystemExit):
+        main(["sweep", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    for phrase in (
+        "--quick sinusoidal, rope, t5, alibi",
+        "--jobs JOBS processes; one a core by default",
+        "--scheduler SCHEDULER address of a Dask scheduler",
+        "--rate RATE peak learning rate",
+        "or package.module:Class; all named ones by default",
+    ):
+        assert phrase in said
+
+
+@pytest.mark.filterwarnings("default:slow disk")
+def test_a_warning_is_said_in_a_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        "posenc.lab.__main__.sweep", lambda *_, **__: warnings.warn("slow disk", stacklevel=1) or 0
+    )
+    assert main(["sweep", "--results", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == "slow disk\n"
+
+
 def test_a_scheduler_that_does_not_answer_is_refused_in_a_line(results, capsys, monkeypatch):
     monkeypatch.setattr(sweep, "_PATIENCE", 0.5)
     start = time.monotonic()
@@ -700,6 +804,17 @@ def test_a_report_has_means_half_ranges_and_marks(tmp_path, capsys):
     ]
 
 
+def test_a_report_of_one_seed_has_no_range():
+    alone = cells(table([made()], style="markdown").splitlines()[5])
+    assert alone == ["rope", "0.75", "-", "1"]
+
+
+def test_a_report_of_an_unknown_task_is_refused(results, capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "--results", str(results), "--task", "sort"])
+    assert "invalid choice: 'sort'" in capsys.readouterr().err
+
+
 def test_a_report_of_all_methods_misses_none():
     assert "Not run" not in table([made(method) for method in METHODS])
 
@@ -769,6 +884,11 @@ def test_a_report_fits_a_screen_or_is_csv_or_of_one_task(tmp_path, capsys):
     assert main([*report, "--csv"]) == 0
     found = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert len(found) == 10 * 5 + 2 + 1
+    assert " ".join(found[0]) == (
+        "design part task train_length drawn method knobs rate dim steps seed data_seed converged "
+        "length score refused"
+    )
+    assert {line["dim"] for line in found} == {"16"}
     rows = [(line["method"], line["knobs"], line["length"], line["score"]) for line in found]
     assert rows.count(("t5", "(distance=0.25, gain=100)", "4", "0.75")) == 1
     assert rows.count(("t5", "(distance=0.25, gain=100)", "8", "")) == 1
@@ -776,9 +896,29 @@ def test_a_report_fits_a_screen_or_is_csv_or_of_one_task(tmp_path, capsys):
     assert [line["refused"] for line in found if not line["score"]] == ["too far"]
 
 
+@pytest.mark.parametrize("style", ["text", "markdown"])
+def test_rates_are_named_where_they_differ(style):
+    shared = table([made(), made("alibi")], style=style)
+    assert "; rate 0.002" in shared.replace("\n", " ")
+    assert "@0" not in shared
+    mixed = table([made(rate=4e-3), made("alibi", rate=1e-3)], style=style)
+    assert "a rate for each (@)" in mixed.replace("\n", " ")
+    for name in ("rope @0.004", "alibi @0.001"):
+        assert name in mixed
+
+
 def test_a_seed_that_is_there_twice_is_refused():
     with pytest.raises(ValueError, match=r"different seeds, got .* for rope"):
         table([made(), made()])
+
+
+@pytest.mark.parametrize("part", ["test", "validation"])
+def test_a_record_keeps_each_sequence_of_the_test_alone(part):
+    record = execute(run(part=part), command="typed")
+    assert record.provenance["command"] == "typed"
+    assert 0 <= record.provenance["seconds"] == round(record.provenance["seconds"], 1) < 60
+    for result in record.results.values():
+        assert ("each" in result) == (part == "test")
 
 
 def test_the_loss_along_a_text_is_the_mean_over_seeds():
@@ -803,9 +943,9 @@ def test_a_figure_has_means_spread_and_dashes_for_what_has_not_converged():
     measured = rows([*good, *bad, *ends], "who", 4)
     ax = plot_lengths(measured, train_length=4, ylabel="share", levels={"chance": 0.3})
     lines = {line.get_label(): line for line in ax.lines}
-    assert lines["rope"].get_xydata().tolist() == [[1, 0.9], [2, pytest.approx(0.6)]]
+    assert lines["RoPE"].get_xydata().tolist() == [[1, 0.9], [2, pytest.approx(0.6)]]
     assert lines["learned"].get_xydata().tolist() == [[1, 1.0]]
-    assert [lines[name].get_linestyle() for name in ("none", "learned", "rope")] == ["--", "-", "-"]
+    assert [lines[name].get_linestyle() for name in ("none", "learned", "RoPE")] == ["--", "-", "-"]
     (band,) = (c for c in ax.collections if len(c.get_paths()[0].vertices) > 5 and _high(c) == 0.9)
     assert band.get_paths()[0].vertices[:, 1].min() == 0.5
     assert ax.lines[-1].get_ydata()[0] == 0.3

@@ -105,7 +105,7 @@ def gain(
 ) -> Difference:
     """How much better a method is for more context: the same characters, scored at two lengths.
 
-    Its own loss at the shorter length is that of a reader who sees only so many of the last
+    At the shorter length it sees less: the scored ones, the last 16 of 32 positions, see 17 to 32
     characters. The interval is that of `difference`.
 
     Args:
