@@ -13,12 +13,12 @@ WORDS_OF_A_FORMULA = 10  # that stands on a line of its own
 
 
 def minutes(doctree: nodes.document) -> int:
-    """How long the main line of a page takes: all but code, seals, traps and what is folded."""
+    """How long the main line of a page takes: all but code, exercises, seals and folds."""
 
     def words(node: nodes.Node) -> int:
         if isinstance(node, nodes.Text):
             return len(node.astext().split())
-        if isinstance(node, fold | nodes.raw) or LINE in node["classes"]:
+        if isinstance(node, fold | nodes.raw) or LINE in node["classes"] or is_practice(node):
             return 0
         if isinstance(node, nodes.math):
             return 1
@@ -29,6 +29,11 @@ def minutes(doctree: nodes.document) -> int:
         return sum(map(words, node.children))
 
     return max(1, round(words(doctree) / WORDS_A_MINUTE))
+
+
+def is_practice(node: nodes.Element) -> bool:
+    """Whether a node is the section of the exercises."""
+    return isinstance(node, nodes.section) and node[0].astext() == "Exercises"
 
 
 def add(app: Sphinx, doctree: nodes.document) -> None:
@@ -54,8 +59,10 @@ def colophon(doctree: nodes.document, runtime: float) -> str:
     has_gpu_cell = any("tag_gpu" in cell["classes"] for cell in doctree.findall(is_cell))
     gpu = "one section needs a GPU and is skipped without one" if has_gpu_cell else "no GPU"
     return (
-        f"Traps, and working along with pen and paper, come on top of the minutes. This page ran "
-        f"in {max(1, round(runtime))} seconds when it was built: Python with torch; {gpu}."
+        "What is folded, the exercises, and working along with pen and paper come on top of the "
+        "minutes. "
+        f"This page ran in {max(1, round(runtime))} seconds when it was built: Python with torch; "
+        f"{gpu}."
     )
 
 

@@ -32,6 +32,7 @@ BRANCH = "gh-pages"
 DRAFTS = "colab"
 SITE = "https://site.invalid/"  # stands in a draft for the address that publishing puts there
 KNOWN_TAGS = {
+    "detail",
     "gpu",
     "hide-cell",
     "hide-input",

@@ -143,7 +143,9 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         names = numbered(app)
         total = hours(sum(minutes(app, name) for name in names))
         text = line.astext().format(chapters=len(names), hours=total, exercises=questions())
-        line.children = [nodes.Text(text)]
+        line.children = []  # one piece a fact: the style sheet puts dots between those of a line
+        for fact in text.split(" · "):
+            line += [nodes.Text(" ")] * bool(line.children) + [nodes.inline("", fact)]
     for place in list(doctree.findall(chapters)):
         cards = [card(app, docname, name) for name in numbered(app)]
         place.replace_self(nodes.bullet_list("", *cards, classes=["chapter-cards"]))

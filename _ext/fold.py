@@ -1,12 +1,16 @@
-"""Something that opens on demand: the HTML element `details`, and the directive `trap`.
+"""Something that opens on demand: the HTML element `details`, and two directives.
 
     ```{trap} Integers overflow
     What goes wrong, and what to do instead.
     ```
 
-Code cells with the tag `trap` that directly follow move into the fold. A fold needs no script and
-works by keyboard. On paper it is open. An `admonition` of the class `dropdown` is a fold as
-well.
+    ```{detail} Sixteen of 256: the proof
+    A proof, a definition, how a measure is taken: what the story does without.
+    ```
+
+Code cells with the tag `trap` or `detail` that directly follow move into the fold of that name. A
+fold needs no script and works by keyboard. On paper it is open. An `admonition` of the class
+`dropdown` is a fold as well.
 """
 
 from docutils import nodes
@@ -15,9 +19,9 @@ from sphinx.errors import SphinxError
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
-from _ext.cells import adopt, has_tag
+from _ext.cells import adopt, has_tag, is_cell
 
-LABEL = "Trap"
+LABELS = {"trap": "Trap: ", "detail": ""}  # what stands before the title
 
 
 class fold(nodes.General, nodes.Element):
@@ -28,8 +32,8 @@ class summary(nodes.General, nodes.Element):
     """The line that is always shown."""
 
 
-class Trap(SphinxDirective):
-    """An error that waits for the reader, told aside."""
+class Aside(SphinxDirective):
+    """Something told aside, under its title."""
 
     has_content = True
     required_arguments = 1
@@ -39,19 +43,21 @@ class Trap(SphinxDirective):
         """Return a fold under its title."""
         self.assert_has_content()
         title, _ = self.parse_inline(self.arguments[0])
-        label = nodes.strong("", f"{LABEL}: ")
-        box = fold("", summary("", label, *title), classes=["trap"])
+        label = [nodes.strong("", text)] if (text := LABELS[self.name]) else []
+        box = fold("", summary("", *label, *title), classes=[self.name])
         self.state.nested_parse(self.content, self.content_offset, box)
         return [box]
 
 
 def gather(app: Sphinx, doctree: nodes.document) -> None:
-    """Move the cells tagged `trap` into the traps before them."""
-    for trap in list(doctree.findall(lambda n: isinstance(n, fold) and "trap" in n["classes"])):
-        adopt(trap, "trap")
-    for cell in doctree.findall(lambda n: has_tag(n, "trap")):
-        if not isinstance(cell.parent, fold):
-            raise SphinxError(f"{app.env.docname}: no trap stands before a cell tagged trap")
+    """Move the cells with the tag of a directive into the folds of its name before them."""
+    for box in list(doctree.findall(fold)):
+        for name in LABELS.keys() & box["classes"]:
+            adopt(box, name)
+    for cell in doctree.findall(is_cell):
+        for name in LABELS:
+            if has_tag(cell, name) and not isinstance(cell.parent, fold):
+                raise SphinxError(f"{app.env.docname}: no {name} stands before a cell tagged so")
 
 
 def close_dropdowns(app: Sphinx, doctree: nodes.document) -> None:
@@ -75,10 +81,11 @@ def element(name: str) -> dict:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the nodes and the directive; cells are gathered before anything wraps them."""
+    """Register the nodes and the directives; cells are gathered before anything wraps them."""
     app.add_node(fold, **element("details"))
     app.add_node(summary, **element("summary"))
-    app.add_directive("trap", Trap)
+    for name in LABELS:
+        app.add_directive(name, Aside)
     app.connect("doctree-read", gather, priority=400)
     app.connect("doctree-read", close_dropdowns, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

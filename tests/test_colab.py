@@ -146,6 +146,10 @@ CONSTRUCTS = {
         "<details><summary><strong>Trap: </strong>Two <em>wholes</em></summary>\n\n"
         "They overflow.\n\n</details>",
     ),
+    "detail": (
+        "```{detail} Sixteen: the *proof*\nCount.\n```",
+        "<details><summary>Sixteen: the <em>proof</em></summary>\n\nCount.\n\n</details>",
+    ),
     "predict": (
         "```{predict}\nIs $a < b$?\n\n- [ ] Yes & *no*.\n\n  Look at $a$.\n"
         "- [x] At $b < 1$.\n\n  By {eq}`eq-b`.\n```",

@@ -15,10 +15,28 @@ from PIL import Image
 mpl.use("agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.text import Text
 
-from posenc.show import name_lines, plot_attention, plot_curves, plot_matrix
+from posenc.card import report_card
+from posenc.show import (
+    name_lines,
+    plot_attention,
+    plot_curves,
+    plot_matrix,
+    plot_report_cards,
+    plot_turns,
+)
 from posenc.show.colours import CYCLE, PALETTE, looks, method_colour
-from posenc.show.drawing import COLUMN, PHONE, draw_both, in_the_dark, to_html, to_svg
+from posenc.show.drawing import (
+    _CONES,
+    _OKLAB,
+    COLUMN,
+    PHONE,
+    draw_both,
+    in_the_dark,
+    to_html,
+    to_svg,
+)
 
 SIGNED = torch.linspace(-1, 1, 20).view(4, 5)
 
@@ -56,11 +74,32 @@ def without_names(figure):
     return re.sub(r"\bp[0-9a-f]{10}\b", "", to_svg(figure))
 
 
+# What is left of linear light for an eye without a kind of cone (Machado et al. 2009, severity 1).
+EYES = {
+    "all": np.eye(3),
+    "no red": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+         [-0.003882, -0.048116, 1.051998]]
+    ),
+    "no green": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+         [-0.011820, 0.042940, 0.968881]]
+    ),
+}  # fmt: skip
+
+
+def linear(colour):
+    c = np.asarray(colour, dtype=float)
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+def oklab(light):
+    return _OKLAB @ np.cbrt(_CONES @ np.clip(light, 0, 1))
+
+
 def contrast(one, other):
     def luminance(colour):
-        c = np.asarray(colour, dtype=float)
-        linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
-        return linear @ [0.2126, 0.7152, 0.0722]
+        return linear(colour) @ [0.2126, 0.7152, 0.0722]
 
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
@@ -87,19 +126,29 @@ class TestColours:
         assert cycle == [PALETTE[name][0] for name in CYCLE]
         assert mpl.rcParams["image.cmap"] == "posenc.weights"
 
+    def test_methods_are_told_apart_by_all_eyes_on_both_papers(self):
+        known = ["none", "sinusoidal", "learned", "shaw", "transformer-xl", "t5", "rope", "alibi"]
+        pairs = [PALETTE[name] for name, _ in looks(known)]
+        for eye, least in (("all", 0.1), ("no red", 0.045), ("no green", 0.045)):
+            for paper in zip(*pairs, strict=True):
+                seen = [oklab(EYES[eye] @ linear(mpl.colors.to_rgb(colour))) for colour in paper]
+                for i, j in itertools.combinations(range(len(known)), 2):
+                    assert np.linalg.norm(seen[i] - seen[j]) > least, (eye, known[i], known[j])
+
     def test_a_method_has_its_colour_and_the_second_of_a_colour_is_dashed(self):
         known = ["none", "sinusoidal", "learned", "shaw", "transformer-xl", "t5", "rope", "alibi"]
         assert len({name for name, _ in looks(known)}) == len(known)
         assert not any(dashed for _, dashed in looks(known))
+        assert not {"amber", "teal"} & {name for name, _ in looks(known)}  # a query's and a key's
         told = ["none", "RoPE, judged at 32", "wanted", "rotary", "a goal"]
         assert looks(told) == [
-            ("slate", False), ("amber", False), ("ink", False), ("amber", True), ("teal", False),
+            ("grey", False), ("ink", False), ("amber", False), ("ink", True), ("teal", False),
         ]  # fmt: skip
         lines = plot_curves(
             torch.arange(2), {name: torch.ones(2) for name in told}, xlabel="", ylabel=""
         ).lines
         assert [line.get_linestyle() for line in lines] == ["-", "-", "-", "--", "-"]
-        assert lines[3].get_color() == method_colour("RoPE") == "#b45309"
+        assert lines[3].get_color() == method_colour("RoPE") == "#1d2733"
 
     def test_red_stays_red_and_blue_blue(self):
         red, blue = in_the_dark(np.array([[0.7, 0.1, 0.1], [0.1, 0.3, 0.8]]))
@@ -110,6 +159,14 @@ class TestColours:
     def test_greys_turn_round(self):
         greys = in_the_dark(np.linspace(0, 1, 9)[:, None].repeat(3, 1))
         assert (np.diff(greys, axis=0) < 0).all()
+
+    def test_grey_letters_and_rims_are_seen_in_the_dark_as_in_the_light(self):
+        figure, ax = plt.subplots()
+        ax.text(0, 0, "word", color="0.45")
+        ax.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.7"))
+        dark = dict(re.findall(r"light-dark\((#\w{6}), (#\w{6})\)", to_svg(figure)))
+        assert contrast(mpl.colors.to_rgb(dark["#737373"]), self.PAPER) > 4.5
+        assert contrast(mpl.colors.to_rgb(dark["#b2b2b2"]), self.PAPER) > 2
 
     def test_a_line_has_one_colour_for_each_page(self):
         svg = to_svg(curves())
@@ -190,6 +247,19 @@ class TestBoth:
         assert min(map(float, re.findall(r"font-size: (\d+)px", str(phone)))) >= 10
         assert without_names(figure) == before
 
+    def test_four_matrices_of_many_words_stand_one_below_the_other_on_a_phone(self):
+        figure, axes = plt.subplots(2, 2, figsize=(7, 6.6), sharex=True, sharey=True)
+        for n, ax in enumerate(axes.flat):
+            ax.imshow(torch.rand(12, 12).numpy())
+            ax.set_title(f"plot {n}")
+            ax.set_xticks(range(12), [f"word{n}" for n in range(12)], rotation=90)
+        before = without_names(figure)
+        phone = BeautifulSoup(draw_both(figure)[1], "html.parser").svg
+        titles = [text["y"] for text in phone.select("text") if text.text.startswith("plot")]
+        assert len(set(titles)) == 4
+        assert len([text for text in phone.select("text") if text.text == "word3"]) == 4
+        assert without_names(figure) == before
+
     def test_names_of_lines_stand_above_them_on_a_phone(self):
         figure, ax = plt.subplots()
         for name in "ab":
@@ -209,10 +279,76 @@ class TestBoth:
         name_lines(ax)
         ax.figure.draw_without_rendering()
         assert [text.get_color() for text in ax.texts] == [line.get_color() for line in ax.lines]
-        boxes = [text.get_window_extent() for text in ax.texts]
+        boxes = [Text.get_window_extent(text) for text in ax.texts]  # without the thin lines
         assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
         assert ax.texts[2].xy[0] == 1  # the last place at which the line is seen
         assert not ax.get_legend()
+
+    def test_a_name_that_had_to_give_way_is_tied_to_its_line(self):
+        x = torch.arange(9.0)
+        near = plot_curves(x, {"a": x, "b": x + 0.1, "c": 0 * x}, xlabel="", ylabel="")
+        for line, name in zip(near.lines, near.texts, strict=True):
+            share = near.transAxes.inverted().transform(near.transData.transform(line.get_xydata()))
+            assert name.arrow_patch
+            assert name.xy[1] == pytest.approx(share[-1, 1])
+        apart = plot_curves(x, {"a": x, "c": 0 * x}, xlabel="", ylabel="")
+        assert not any(name.arrow_patch for name in apart.texts)
+
+    @pytest.mark.parametrize("scale", ["log", "linear"])
+    def test_numbers_at_an_axis_are_plain_text_with_thousands_apart(self, scale):
+        ax = plt.subplots()[1]
+        ax.plot([1, 10_000], [-4000, 0.5])
+        ax.set(xscale=scale)
+        ax.set_xticks([10, 2000, 10_000], [10, 2000, 10_000])  # numbers as names
+        before = ax.xaxis.get_major_formatter(), ax.yaxis.get_minor_formatter()
+        for drawing in draw_both(ax.figure):
+            soup = BeautifulSoup(drawing, "html.parser")
+            told = {text.get_text().strip() for text in soup.select("text")}
+            assert {"2,000", "10,000", "\N{MINUS SIGN}4,000"} <= told
+            assert not soup.select("tspan")
+        assert before == (ax.xaxis.get_major_formatter(), ax.yaxis.get_minor_formatter())
+
+    def test_coordinates_are_rounded_and_texts_are_not(self):
+        ax = plt.subplots()[1]
+        ax.text(0.123456, 0.5, "0.0012")
+        svg = to_svg(ax.figure)
+        assert ">0.0012<" in svg
+        assert not re.search(r"<[^>]*\d\.\d{3}", svg)
+
+    def test_turned_points_are_named_where_they_end_and_together_if_that_is_one_place(self):
+        after = torch.tensor([[1.0, 0.0], [1.0, 0.02], [0.0, 1.0]])
+        ax = plot_turns(torch.ones(3, 2), after, labels=["0", "1", "2"])
+        assert [(text.get_text(), text.xy) for text in ax.texts] == [
+            ("0, 1", (1.0, 0.0)), ("2", (0.0, 1.0)),
+        ]  # fmt: skip
+        assert not ax.get_legend()
+
+    def test_a_report_card_says_what_is_wanted(self):
+        ax = plot_report_cards({"one-hot": report_card(lambda p: torch.eye(128)[p])})
+        heads = [label.get_text() for label in ax.get_xticklabels()]
+        said = [text.get_text() for text in ax.texts]
+        assert heads[:2] == ["unique", "bounded"]
+        assert said[-13:-9] == [">", "0.001", "\N{LESS-THAN OR EQUAL TO}", "1.05"]
+        assert len(heads) == 6
+        assert said[-1] == "wanted"
+
+    def test_words_of_the_sentence_have_the_letters_of_the_live_one(self):
+        ax = plt.subplots()[1]
+        ax.text(0, 0, "cat", family="serif")
+        ax.text(0, 0, "dog")
+        soup = BeautifulSoup(to_svg(ax.figure), "html.parser")
+        styles = {text.string: text["style"] for text in soup.select("text")}
+        assert "font-family: var(--book-serif, serif)" in styles["cat"]
+        assert "font-family" not in styles["dog"]
+
+    def test_twelve_words_of_the_sentence_have_room_on_a_phone(self):
+        ax = plt.subplots()[1]
+        ax.text(0, 0, "cat", family="serif", fontsize=12)
+        sizes = [
+            re.search(r"font-size: (\d+)px[^>]*>cat<", drawn)[1] for drawn in draw_both(ax.figure)
+        ]
+        assert sizes == ["12", "10"]
+        assert ax.texts[0].get_fontsize() == 12
 
     def test_points_say_once_what_they_look_like(self):
         ax = plt.subplots()[1]

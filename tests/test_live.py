@@ -526,6 +526,17 @@ class TestDigits:
             ]
 
 
+class TestGrid:
+    def test_what_is_clipped_is_said_as_it_is_and_as_it_is_told(self):
+        grid = live.relative_grid()
+        clipped = {**grid.state, "clip": 2}
+        assert ": \N{MINUS SIGN}3, as in 9 cells." in grid.values(grid.state)["said"]
+        assert (
+            ": \N{MINUS SIGN}3, told as \N{MINUS SIGN}2, as in 55 cells."
+            in (grid.values(clipped)["said"])
+        )
+
+
 class TestLines:
     @pytest.mark.parametrize("name", ["lengths", "lines", "lines-other"])
     def test_names_stand_apart_and_beside_the_picture(self, opened, name):
@@ -536,6 +547,12 @@ class TestLines:
         boxes.sort(key=lambda box: box["y"])
         for upper, lower in pairwise(boxes):
             assert upper["y"] + upper["height"] <= lower["y"] + 0.5
+
+    def test_lines_that_leave_the_picture_are_named_as_they_leave_it(self):
+        lines = {"late": [0, 2, 9.8], "early": [0, 9.9, math.nan], "low": [0, 1, 3]}
+        shown = live.lines([1, 2, 3], lines, xlabel="x", ylabel="y")
+        names = re.findall(r"--at:([\d.]+)[^>]*><i></i><span>(\w+)<", shown.html())
+        assert [name for _, name in sorted(names)] == ["low", "late", "early"]
 
     def test_a_line_that_is_pressed_comes_to_the_front(self, opened):
         with opened("lines") as page:
@@ -548,6 +565,31 @@ class TestLines:
     def test_a_sentence_asks_for_what_there_is(self, says):
         with pytest.raises(ValueError, match=re.escape(f"got {says!r}")):
             live.lines([0, 1], {"a": [1, 2]}, xlabel="x", ylabel="y", says=says)
+
+    def test_it_begins_where_it_is_told(self):
+        told = {"xlabel": "x", "ylabel": "y", "xscale": "log"}
+        shown = live.lines([1, 4, 16], {"a": [1, 2, 3]}, **told, at=4)
+        assert shown.state["at"] == 2
+        assert "At 4," in shown.values(shown.state)["said"]
+        for outside in (0.5, 17):
+            with pytest.raises(ValueError, match=f"at must be from 1 to 16, got {outside}"):
+                live.lines([1, 4, 16], {"a": [1, 2, 3]}, **told, at=outside)
+
+    def test_on_a_phone_lines_are_named_where_they_are_and_no_number_lies_upon_another(
+        self, opened
+    ):
+        with opened("lines-other", width=390) as page:
+            assert page.locator(".note.fore").inner_text() == "b"
+            assert page.locator(".ended").all_inner_texts() == ["a"]  # others end before
+            badge = page.locator(".where").bounding_box()
+            for tick in page.locator(".xticks span").all():
+                box = tick.bounding_box()
+                clear = (
+                    box["x"] > badge["x"] + badge["width"] or box["x"] + box["width"] < badge["x"]
+                )
+                shown = tick.evaluate("e => +getComputedStyle(e).opacity")
+                assert clear or not shown, tick.inner_text()
+            assert page.locator(".xticks span").last.evaluate("e => +getComputedStyle(e).opacity")
 
     def test_methods_have_their_names(self):
         shown = live.lines([0, 1], {"rope": [1, 2], "b = -8": [1, 3]}, xlabel="x", ylabel="y")
@@ -781,6 +823,38 @@ def test_a_new_frame_is_there_in_50_ms_or_soon_after_a_bare_one(opened, name):
 
 
 # ---------------------------------------------------------------------------- the piece of HTML
+
+
+DECLARED = re.compile(
+    r"^(?:async )?(?:const|let|var|class|function\*?) +([\w$]+|[\[{].*?[\]}])", re.M
+)
+
+
+def declared_twice(script: str) -> list[str]:
+    """Names that a script declares at its outermost level more than once: it would not run."""
+    names = [name for found in DECLARED.findall(script) for name in re.findall(r"[\w$]+", found)]
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def script_of(name: str) -> str:
+    """The script that stands in the HTML of a figure."""
+    return BeautifulSoup(figure(name).html(), "html.parser").select("script")[-1].string
+
+
+class TestScripts:
+    @EACH_KIND
+    def test_a_name_is_declared_once(self, name):
+        script = script_of(name)
+        assert "const live" in script
+        assert not declared_twice(script)
+
+    @pytest.mark.parametrize(
+        "again",
+        ["function apart() {", "const apart = 1;", "let [GLIDE] = [1];", "class Model {}"],
+    )
+    def test_a_name_of_the_runtime_is_found_in_a_figure(self, again):
+        name = re.findall(r"apart|GLIDE|Model", again)
+        assert declared_twice(f"{script_of('clock_pair')}\n{again}") == name
 
 
 class TestHtml:

@@ -14,7 +14,7 @@ from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sphinx.errors import SphinxError
 
-from _ext import about, cover, mend, seal, search
+from _ext import about, cover, mend, seal, search, signs
 from _ext.fold import fold
 
 ROOT = Path(__file__).parent.parent
@@ -137,26 +137,30 @@ class TestSeal:
             assert "a seal must" in run.stderr
 
 
-class TestTrap:
-    text = "# T\n\n```{trap} Two *wholes*\nThey overflow.\n```\n"
-
-    def test_is_a_fold_that_takes_in_its_cells(self, tmp_path):
-        cells = [cell("1", "trap"), cell(SEAL, "trap", "seal", printed="said\n"), cell("2")]
-        page = [new_markdown_cell(self.text), *cells]
+@pytest.mark.parametrize(("kind", "label"), [("trap", "Trap: "), ("detail", "")])
+class TestAside:
+    def test_is_a_fold_that_takes_in_its_cells(self, tmp_path, kind, label):
+        text = f"# T\n\n```{{{kind}}} Two *wholes*\nThey overflow.\n```\n"
+        cells = [cell("1", kind), cell(SEAL, kind, "seal", printed="said\n"), cell("2")]
+        page = [new_markdown_cell(text), *cells]
         run, pages = build(tmp_path, "_ext.fold", "_ext.seal", index=page)
         assert run.returncode == 0, run.stderr
-        trap = pages["index"].select_one("details.trap")
-        assert trap.summary.text == "Trap: Two wholes"
-        assert trap.p.text == "They overflow."
-        assert len(trap.select(".cell")) == 2
-        assert len(trap.select("details.seal .cell")) == 1
+        aside = pages["index"].select_one(f"details.{kind}")
+        assert aside.summary.text == f"{label}Two wholes"
+        assert aside.p.text == "They overflow."
+        assert len(aside.select(".cell")) == 2
+        assert len(aside.select("details.seal .cell")) == 1
         assert len(pages["index"].select(".cell")) == 3
 
-    @pytest.mark.parametrize("text", ["# T", "# T\n\n```{trap} x\ny\n```\n\nbetween"])
-    def test_a_cell_without_its_trap_is_a_mistake(self, tmp_path, text):
-        run, _ = build(tmp_path, "_ext.fold", index=[new_markdown_cell(text), cell("1", "trap")])
+    @pytest.mark.parametrize(
+        "before", ["", "```{{{kind}}} x\ny\n```\n\nbetween", "```{{{other}}} x\ny\n```"]
+    )
+    def test_a_cell_without_it_is_a_mistake(self, tmp_path, kind, label, before):
+        other = {"trap": "detail", "detail": "trap"}[kind]
+        text = "# T\n\n" + before.format(kind=kind, other=other)
+        run, _ = build(tmp_path, "_ext.fold", index=[new_markdown_cell(text), cell("1", kind)])
         assert run.returncode != 0
-        assert "no trap stands before" in run.stderr
+        assert f"no {kind} stands before" in run.stderr
 
 
 class TestPredict:
@@ -395,6 +399,11 @@ class TestTime:
         assert about.minutes(self.page(self.words(900), folded)) == 5
         assert about.minutes(self.page(self.words(900), cell)) == 7
 
+    def test_exercises_take_none(self):
+        for title, minutes in (("Exercises", 5), ("Examples", 10)):
+            section = nodes.section("", nodes.title("", title), self.words(900))
+            assert about.minutes(self.page(self.words(900), section)) == minutes
+
     def test_an_executed_page_says_it_and_links_its_notebook(self):
         title = nodes.title("", "T")
         page = new_document("")
@@ -495,18 +504,51 @@ class TestGPU:
 
     def shown(self, tmp_path, *printed):
         cells = [cell(f"{n}", "gpu", printed=text) for n, text in enumerate(printed)]
-        page = [new_markdown_cell("# T"), *cells]
+        texts = ["# T\n\n(there)=\n## On a GPU\n\nIt is fast.", "## After"]
+        page = [new_markdown_cell(texts[0]), *cells, new_markdown_cell(texts[1])]
         run, pages = build(tmp_path, "_ext.gpu", index=page)
         assert run.returncode == 0, run.stderr
         assert len(pages["index"].select(".cell_input")) == len(cells)
-        return [e.text.strip() for e in pages["index"].select(".cell_output")]
+        assert pages["index"].select_one("#there")
+        return pages["index"]
 
-    def test_a_section_that_was_not_run_says_so_once(self, tmp_path):
-        (note,) = self.shown(tmp_path, self.said, self.said)
-        assert note.startswith("Not run here: this section needs a GPU. make gpu runs it")
+    def test_a_section_that_was_not_run_is_one_line(self, tmp_path):
+        page = self.shown(tmp_path, self.said, self.said)
+        (fold,) = page.select("details")
+        assert fold.summary.text.strip().startswith("On a GPU: not run here. make gpu runs it")
+        assert "It is fast." in fold.text
+        assert [h.text.strip("#¶") for h in page.select("h2")] == ["After"]
+        assert not page.select(".cell_output")
 
-    def test_what_was_recorded_is_shown(self, tmp_path):
-        assert self.shown(tmp_path, "1 ms\n", "2 ms\n") == ["1 ms", "2 ms"]
+    @pytest.mark.parametrize("first", ["1 ms\n", said])
+    def test_what_was_recorded_is_shown(self, tmp_path, first):
+        page = self.shown(tmp_path, first, "2 ms\n")
+        assert [e.text.strip() for e in page.select(".cell_output")] == [first.strip(), "2 ms"]
+        assert [h.text.strip("#¶") for h in page.select("h2")] == ["On a GPU", "After"]
+
+
+class TestLines:
+    @pytest.mark.parametrize(("columns", "long"), [(76, False), (77, True)])
+    def test_code_that_would_not_fit_is_long(self, tmp_path, columns, long):
+        page = [new_markdown_cell("# T"), cell("1\n" + "x" * columns, printed="y" * 99)]
+        run, pages = build(tmp_path, "_ext.lines", index=page)
+        assert run.returncode == 0, run.stderr
+        assert [bool(p.select(".long pre")) for p in pages.values()] == [long]
+        assert pages["index"].select_one(".cell_input.long" if long else ".cell_input")
+
+    @pytest.mark.parametrize(
+        ("printed", "aligned"),
+        [
+            ("base  10: 58\nbase 100: 544", False),
+            ("base   10:    58\nbase  100:   544", True),
+            ("what is\n  set in\n  a little", False),
+        ],
+    )
+    def test_columns_are_seen(self, tmp_path, printed, aligned):
+        page = [new_markdown_cell("# T"), cell("1", printed=printed)]
+        run, pages = build(tmp_path, "_ext.lines", index=page)
+        assert run.returncode == 0, run.stderr
+        assert bool(pages["index"].select(".cell_output .aligned pre")) == aligned
 
 
 def test_the_bibliography_stands_as_the_text_cites(tmp_path):
@@ -571,3 +613,82 @@ class TestExercises:
         for copy in (out / "student").glob("*.ipynb"):
             wheel = re.search(rf"{site}(wheels/[\w.-]+\.whl)", copy.read_text())[1]
             assert (out / wheel).exists()
+
+
+class TestUnbroken:
+    text = (
+        "# T\n\nBy GPT-J ($a$), not `GPT-J` and re-use, so $b$. Then $c$ alone, **$d$**, “$e$”.\n"
+    )
+
+    def test_a_formula_keeps_its_punctuation_and_a_name_its_tail(self, tmp_path):
+        run, pages = build(
+            tmp_path, "_ext.unbroken", "_ext.formulas", settings=MATHML, index=self.text
+        )
+        assert run.returncode == 0, run.stderr
+        held = pages["index"].select(".unbroken")
+        assert [each.text for each in held] == ["GPT-J", "(a),", "b.", "“e”."]
+        assert pages["index"].p.text == self.text[5:].strip().replace("$", "").replace(
+            "`", ""
+        ).replace("**", "")
+
+
+DATA = '<script type="application/json">{"says": "it is %s", "at": [%s, "M 0 -1"]}</script>'
+
+
+class TestSigns:
+    @pytest.mark.parametrize(
+        ("written", "shown"),
+        [
+            ("-0.5 (-1,000 to +2)", "~0.5 (~1,000 to +2)"),
+            ("-0.00 (-0.03 to 0.03)", "0.00 (~0.03 to 0.03)"),
+            ("e to the -1/2, and -0.", "e to the ~1/2, and 0."),
+            ("1e-5, n-3, 2022-01-03, GPT-2", "1e-5, n-3, 2022-01-03, GPT-2"),
+        ],
+    )
+    def test_numbers_below_zero_have_a_minus_sign(self, written, shown):
+        assert signs.minus(written) == shown.replace("~", signs.MINUS)
+
+    @pytest.mark.parametrize(
+        ("written", "shown"),
+        [
+            ("up to 4x &lt;= 1.05 or >= 0x1f", "up to 4× ≤ 1.05 or ≥ 0x1f"),  # noqa: RUF001
+            ("80 % of 3 x 4", "80% of 3 x 4"),
+            (
+                "From 'the' to (the) 'dog': it isn't the models' own",
+                "From ‘the’ to (the) ‘dog’: it isn’t the models’ own",  # noqa: RUF001
+            ),
+            ("'s rows, 0's and 'cat's", "’s rows, 0’s and ‘cat’s"),  # noqa: RUF001
+            ('&quot;512 rows&quot; ("so") isn&#x27;t', "“512 rows” (“so”) isn’t"),  # noqa: RUF001
+        ],
+    )
+    def test_signs_are_those_of_a_printer(self, written, shown):
+        assert signs.set_signs(f"<p>{written}</p>") == f"<p>{shown}</p>"
+        assert signs.set_signs(f"<pre>{written}</pre>") == f"<pre>{written}</pre>"
+
+    @pytest.mark.parametrize(
+        ("page", "shown"),
+        [
+            ('<td style="top:-1px">-0.5</td>', '<td style="top:-1px">~0.5</td>'),
+            ("<pre>x = <b>-1</b></pre> -1", "<pre>x = <b>-1</b></pre> ~1"),
+            ("<p><code>f( -1)</code> is -1</p>", "<p><code>f( -1)</code> is ~1</p>"),
+            ("<script>a = 'it is -1'</script>", "<script>a = 'it is -1'</script>"),
+            (DATA % ("-1", "-1"), DATA % ("~1", "-1")),
+            (
+                "<p><code>a'b</code> isn't</p>",
+                "<p><code>a'b</code> isn\N{RIGHT SINGLE QUOTATION MARK}t</p>",
+            ),
+            (DATA % ("4x", "4"), DATA % ("4\N{MULTIPLICATION SIGN}", "4")),
+        ],
+    )
+    def test_what_is_code_stays(self, page, shown):
+        assert signs.set_signs(page) == shown.replace("~", signs.MINUS)
+
+    def test_a_seal_and_a_table_have_them_and_what_was_printed_does_not(self, tmp_path):
+        results = '<table class="results"><tr><td>-0.50</td></tr></table>'
+        sealed = cell(SEAL, "seal", printed="x is at least -3\n")
+        page = [new_markdown_cell("# T"), sealed, cell("table()", page=results)]
+        run, pages = build(tmp_path, "_ext.seal", "_ext.signs", index=page)
+        assert run.returncode == 0, run.stderr
+        assert pages["index"].select_one(".seal summary").text == f"✓ x is at least {signs.MINUS}3"
+        assert "-3" in pages["index"].select_one(".seal .cell_output").text
+        assert pages["index"].td.text == f"{signs.MINUS}0.50"

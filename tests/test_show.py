@@ -58,6 +58,23 @@ class TestTable:
         shown = table([["a", 0.12345]], columns=["", "b"], caption="c", digits=4)
         assert "0.1235" in repr(shown) or "0.1234" in repr(shown)
 
+    def test_shares_are_coloured_by_their_size(self):
+        shown = table(
+            [["a", 1.0, 2], ["b", 0.5, 3]], columns=["", "s", "n"], caption="c", shares=True
+        )
+        style = [cell["style"] for cell in soup(shown).select("td")]
+        assert ["36%" in style[0], "18%" in style[2]] == [True, True]
+        assert style[1] == style[3] == "text-align:right"
+        assert repr(shown) == repr(
+            table([["a", 1.0, 2], ["b", 0.5, 3]], columns=["", "s", "n"], caption="c")
+        )
+
+    @pytest.mark.parametrize("share", [1.01, -0.01])
+    def test_what_is_no_share_is_refused(self, share):
+        with pytest.raises(ValueError, match="shares from 0 to 1"):
+            table([["a", share]], columns=["", "s"], caption="c", shares=True)
+        table([["a", share]], columns=["", "s"], caption="c")
+
     @pytest.mark.parametrize("rows", [[], [["a"]], [["a", 1], ["b", 2, 3]]])
     def test_rows_must_fit_the_columns(self, rows):
         with pytest.raises(ValueError, match="rows must"):
@@ -72,7 +89,7 @@ class TestGuess:
         assert data(guess)["unit"] == 2
         path = soup(guess).select_one("path.truth")["d"]
         points = [tuple(map(float, p.split(","))) for p in path[1:].split("L")]
-        left, top, width, height = data(guess)["box"]
+        left, top, width, height = data(guess)["boxes"]["wide"]
         assert points == [
             (left, top),
             (left + width / 4, top + height / 2),
@@ -119,6 +136,7 @@ class TestGuess:
             (lambda: guess_curve([0, 1], [0], **CURVE), "same length.*2 and 1"),
             (lambda: guess_curve([0], [0], **CURVE), "same length"),
             (lambda: guess_curve([0, 0], [0, 1], **CURVE), "x must rise"),
+            (lambda: guess_curve([0, 1], [0, 1], **CURVE, log=True), "x must be positive.*got 0"),
             (lambda: guess_curve([0, 1], [0, 2], **CURVE), "ylim must hold the truth, 0 to 2"),
             (lambda: guess_curve([0, 1], [0, math.nan], **CURVE), "finite"),
             (lambda: guess_curve([0, 1], torch.zeros(2, 1), **CURVE), "truth must be a row"),
@@ -187,16 +205,18 @@ class TestComparing:
         page.set_content(
             guess_point(15, low=0, high=30, xlabel="x", within=1, says="")._repr_html_()
         )
-        picture, said = page.locator("svg"), page.locator(".said")
+        picture, said = page.locator("svg.wide"), page.locator(".said")
         if shares[0]:
             box = picture.bounding_box()
             page.mouse.click(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.4)
         unset = not shares[0]
-        assert page.locator(".hint").is_visible() == page.locator("button").is_disabled() == unset
-        assert page.locator(".waiting").is_visible() == unset
+        assert (
+            picture.locator(".hint").is_visible() == page.locator("button").is_disabled() == unset
+        )
+        assert picture.locator(".waiting").is_visible() == unset
         assert not page.locator(".you, .is").locator("visible=true").count()
         assert (page.locator("output").inner_text() == "") == unset
-        assert page.locator(".mine").evaluate("(line) => line.checkVisibility()") != unset
+        assert picture.locator(".mine").evaluate("(line) => line.checkVisibility()") != unset
         assert page.locator("input").get_attribute("aria-valuetext") == (
             "not set" if unset else "12"
         )
@@ -208,9 +228,10 @@ class TestComparing:
     @pytest.mark.parametrize("width", [360, 900])
     @pytest.mark.parametrize("log", [False, True])
     def test_the_slider_of_a_place_lies_along_its_axis(self, browser, width, log):
+        kind = "phone" if width < 480 else "wide"
         page = browser.new_page(viewport={"width": width, "height": 800})
         page.set_content(guess_point(10, **{**POINT, "low": 0.5}, log=log)._repr_html_())
-        slider, mine = page.locator("input"), page.locator(".mine")
+        slider, mine = page.locator("input"), page.locator(f".{kind} .mine")
         for share in (0.0, 0.3, 1.0):
             slider.fill(str(share))
             track, mark = slider.bounding_box(), mine.bounding_box()
@@ -218,12 +239,42 @@ class TestComparing:
             assert thumb == pytest.approx(mark["x"] + mark["width"] / 2, abs=2)
         page.close()
 
+    def test_a_phone_has_a_picture_that_a_finger_can_draw_on(self, browser):
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        page.set_content(guess_curve([0, 1], [0.5, 0.5], knots=5, **CURVE)._repr_html_())
+        picture, mine = page.locator("svg.phone"), page.locator(".phone .mine")
+        assert picture.is_visible()
+        assert page.locator("svg.wide").is_hidden()
+        axes, box = picture.locator(".axes").last.bounding_box(), picture.bounding_box()
+        assert axes["height"] >= 200  # pixels
+        letters = picture.locator("text:not([hidden])")
+        assert min(each.bounding_box()["height"] for each in letters.all()) >= 13
+        page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.3 * box["height"])
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.95 * box["width"], box["y"] + 0.3 * box["height"], steps=9)
+        page.mouse.up()
+        spots = re.findall(r"[ML]([\d.]+),([\d.]+)", mine.get_attribute("d"))
+        height = box["height"] * 0.3 * 360 / box["width"]  # in units of the picture
+        assert [float(y) for _, y in spots] == pytest.approx([height] * 5, abs=1)
+        page.close()
+
+    def test_a_logarithmic_curve_has_its_factors_evenly_apart(self, browser):
+        look = {**CURVE, "log": True, "xticks": [8, 64, 512]}
+        guess = guess_curve([8, 64, 512], [1, 0, -1], knots=3, **look)
+        assert data(guess)["places"] == pytest.approx([0, 0.5, 1])
+        texts = [text.text for text in soup(guess).select(".wide text")]
+        assert texts[:3] == ["8", "64", "512"]
+        assert [span.text for span in soup(guess).select("label span")] == [
+            "at 8", "at 64", "at 512",
+        ]  # fmt: skip
+        assert compared(browser, guess, [1, 0.5, 0])[1].startswith("Close enough: ")
+
     @pytest.mark.parametrize(("share", "outcome"), [(0.5, "right"), (0.9, "wrong")])
     def test_an_answer_shows_how_it_did_and_asks_no_more(self, browser, share, outcome):
         page = browser.new_page()
         curve = guess_curve([0, 1], [0.5, 0.5], knots=2, **{**CURVE, "ylim": (0, 1)})
         page.set_content(curve._repr_html_())
-        assert not page.locator(".between").is_visible()
+        assert not page.locator(".wide .between").is_visible()
         for slider in page.locator("input").all():
             slider.evaluate(
                 "(e, to) => { e.value = to; e.dispatchEvent(new Event('input')); }", share
@@ -231,8 +282,8 @@ class TestComparing:
         page.locator("button").click()
         assert page.locator(f".guess.compared.{outcome}").count() == 1
         assert not page.locator(".controls").is_visible()
-        height = page.locator(".between").bounding_box()["height"]
-        picture = page.locator("svg").bounding_box()["width"] / 640  # pixels of a unit
+        height = page.locator(".wide .between").bounding_box()["height"]
+        picture = page.locator("svg.wide").bounding_box()["width"] / 640  # pixels of a unit
         assert height == pytest.approx(picture * 200 * abs(share - 0.5), abs=1)
         page.close()
 
@@ -248,8 +299,9 @@ class TestComparing:
                     "(e, to) => { e.value = to; e.dispatchEvent(new Event('input')); }", guessed
                 )
             page.locator("button").click()
-            mine, true = (page.locator(word).bounding_box() for word in (".you", ".is"))
-            picture = page.locator("svg").bounding_box()
+            svg = page.locator("svg.phone")
+            mine, true = (svg.locator(word).bounding_box() for word in (".you", ".is"))
+            picture = svg.bounding_box()
             if not (guess.data["kind"] == "angle" and 0.5 <= guessed < 0.55):  # one hand's tip
                 assert any(
                     one[at] + one[size] <= other[at] + 1

@@ -15,6 +15,8 @@ document.addEventListener("click", ({ target }) => {
   document.addEventListener("scrollend", arrive, { once: true });
 }, true);
 if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "navigate") whole();
+window.addEventListener("load", () =>
+  setTimeout(() => document.documentElement.classList.add("there"), 500));
 
 // Definitions of terms are shown by the style sheet; Escape hides them until the pointer moves.
 document.addEventListener("keydown", (event) => {

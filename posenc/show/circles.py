@@ -9,15 +9,15 @@ from torch import Tensor
 from posenc.show.colours import light
 
 
-def _clean_plane(ax: Axes, radius: float) -> None:
+def _clean_plane(ax: Axes, radius: float, *, cross: bool = True) -> None:
     ax.set(xlim=(-radius, radius), ylim=(-radius, radius), aspect="equal", xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
-    ax.axhline(0, color="0.85", lw=1, zorder=0)
-    ax.axvline(0, color="0.85", lw=1, zorder=0)
+    for draw in (ax.axhline, ax.axvline) if cross else ():
+        draw(0, color="0.85", lw=1, zorder=0)
 
 
 def plot_clock_hands(angles: Tensor, *, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
-    """Draw one clock per channel pair: the hand ends at (sin, cos), 12 o'clock is angle 0.
+    """Draw one clock per channel pair: the hand points to (sin, cos), 12 o'clock is 0.
 
     Args:
         angles: [pairs], radians.
@@ -29,9 +29,11 @@ def plot_clock_hands(angles: Tensor, *, axes: Sequence[Axes] | None = None) -> S
     if axes is None:
         axes = plt.subplots(1, len(angles), figsize=(1.6 * len(angles), 1.9), squeeze=False)[1][0]
     for pair, (angle, ax) in enumerate(zip(angles.detach().cpu(), axes, strict=True)):
-        _clean_plane(ax, 1.15)
-        ax.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.6"))
-        ax.plot([0, angle.sin()], [0, angle.cos()], color=light("amber"), marker="o", markevery=[1])
+        _clean_plane(ax, 1.15, cross=False)
+        ax.add_patch(plt.Circle((0, 0), 1, fc="0.94", ec="0.75", lw=1.5))
+        hand = {"color": light("amber"), "lw": 3, "marker": "o", "ms": 8, "markevery": [1]}
+        ax.plot([0, 0.82 * angle.sin()], [0, 0.82 * angle.cos()], **hand)
+        ax.plot(0, 0, "o", color="0.45", ms=3)
         ax.set_xlabel(f"pair {pair}")
     return axes
 
@@ -40,6 +42,8 @@ def plot_turns(
     before: Tensor, after: Tensor, *, labels: Sequence[str], ax: Axes | None = None
 ) -> Axes:
     """Draw points in the plane of one channel pair and where a rotation takes them.
+
+    Names stand beyond the points where they end; those of points at one place, one after the other.
 
     Args:
         before: [points, 2].
@@ -52,9 +56,18 @@ def plot_turns(
     """
     ax = plt.subplots(figsize=(3.6, 3.6))[1] if ax is None else ax
     before, after = before.detach().cpu(), after.detach().cpu()
-    _clean_plane(ax, 1.25 * max(before.norm(dim=-1).max(), after.norm(dim=-1).max()).item())
+    largest = max(before.norm(dim=-1).max(), after.norm(dim=-1).max()).item()
+    _clean_plane(ax, 1.25 * largest)
+    named: list = []
     for old, new, label in zip(before, after, labels, strict=True):
         (line,) = ax.plot(*zip((0, 0), new, strict=True), marker="o", markevery=[1], label=label)
         ax.plot(*zip((0, 0), old, strict=True), color=line.get_color(), lw=1, ls=":")
-    ax.legend()
+        if named and (new - named[-1][1]).norm() < 0.1 * largest:
+            text = named[-1][0]
+            text.set_text(f"{text.get_text()}, {label}")
+            continue
+        right, up = (new / new.norm().clamp(min=1e-9)).tolist()
+        side = {"ha": ("center", "left", "right")[round(right)], "color": line.get_color()}
+        away = {"xytext": (9 * right, 9 * up), "textcoords": "offset points", "va": "center"}
+        named.append((ax.annotate(label, new.tolist(), **away, **side), new))
     return ax

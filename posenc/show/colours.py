@@ -1,9 +1,9 @@
 """The book's colours, one place for all figures: each for a light page, and its twin for a dark.
 
 One colour a concept: amber for the first position and the query, teal for the second and the key,
-red for positive and blue for negative numbers, ink for what is none of these, and for each method
-the same one in every chapter. The colours of lines differ in lightness as little as they can, so
-none looks more important; who does not tell them apart has names, marks or dashes.
+red for positive and blue for negative numbers, ink for what is none of these. Each method has one
+colour in every chapter, never amber or teal. Methods' colours are far apart for all eyes: who sees
+no red or no green tells them by lightness, and by names, marks or dashes.
 """
 
 import matplotlib as mpl
@@ -14,24 +14,26 @@ PALETTE = {  # name -> on light paper, on dark paper
     "blue": ("#2a6aa8", "#6cb2f0"),
     "amber": ("#b45309", "#fbb13c"),
     "teal": ("#0f766e", "#3fd0bd"),
-    "violet": ("#8b3fc4", "#c79bff"),
-    "olive": ("#66761a", "#c3d35c"),
-    "magenta": ("#c2188b", "#ff7ac6"),
+    "violet": ("#6f2ab5", "#ac80ff"),
+    "olive": ("#3a6b00", "#d3e052"),
+    "magenta": ("#b20485", "#ee5fc2"),
     "slate": ("#5a6b7c", "#9db2c6"),
     "red": ("#c0392b", "#f4806c"),
+    "brown": ("#5c3a1c", "#efc3a4"),
+    "grey": ("#6e6e6e", "#a3a3a3"),
 }
 CYCLE = ("ink", "amber", "teal", "violet", "olive", "magenta", "slate")
 DARK = dict(PALETTE.values())
 
 _METHODS = {
-    "none": "slate",
+    "none": "grey",
     "sinusoidal": "blue",
     "learned": "violet",
-    "shaw": "red",
+    "shaw": "brown",
     "transformer-xl": "magenta",
     "t5": "olive",
-    "rope": "amber",
-    "alibi": "teal",
+    "rope": "ink",
+    "alibi": "red",
     "t5-beyond": "olive",
     "hybrid": "blue",  # sinusoids, and the bias of T5
 }
@@ -58,7 +60,7 @@ def method_colour(label: str) -> str | None:
     """The colour on light paper of the method that a label begins with, None for other labels.
 
     Example:
-        >>> method_colour("RoPE, judged at 64") == light("amber")
+        >>> method_colour("RoPE, judged at 64") == light("ink")
         True
         >>> method_colour("chance") is None
         True

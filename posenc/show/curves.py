@@ -72,16 +72,21 @@ def name_lines(ax: Axes) -> None:
     gap = _NAME * tallest / high
     inner = apart([(share - gap / 2) / (1 - gap) for _, share in ends], gap / (1 - gap))
     heights = [gap / 2 + (1 - gap) * share for share in inner]
-    for line, text, (x, _), height in zip(named, texts, ends, heights, strict=True):
+    pushed = [(height - share) * high for height, (_, share) in zip(heights, ends, strict=True)]
+    across = 16 if max(map(abs, pushed), default=0) > _NAME / 2 else 7  # room for thin lines
+    for line, text, (x, share), up in zip(named, texts, ends, pushed, strict=True):
         red, green, blue = to_rgb(line.get_color())
         look = {"color": "0.35" if red == green == blue else line.get_color(), "va": "center"}
+        thin = {"arrowstyle": "-", "lw": 0.8, "color": line.get_color()}
+        thin |= {"relpos": (0, 0.5), "shrinkA": 0, "shrinkB": 1}  # from the line's end to its name
         ax.annotate(
             text,
-            (x, height),
-            (7, 0),
+            (x, share),
+            (across, up),
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
             annotation_clip=False,
+            arrowprops=thin if across > 7 else None,
             gid="name",
             **look,
         )

@@ -13,7 +13,7 @@ import io
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -27,9 +27,11 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.legend import Legend
 from matplotlib.text import Text
+from matplotlib.ticker import Formatter
 from PIL import Image
 
 from posenc.show.colours import DARK
+from posenc.show.live.marks import grouped
 
 COLUMN = 6.4  # inches; 10 point are 15 pixels then where a column is 690 wide
 PHONE = 4.1  # inches; 10 point are 11 pixels then where a column is 330 wide
@@ -56,13 +58,15 @@ _OKLAB = np.array(
 )
 _PAPER, _INK, _STRONG = 0.21, 0.92, 0.7  # lightness of the dark page, its text, its strong colours
 _VIVID = 0.16  # chroma of a strong colour
+_THIN = 0.65  # of letters and lines: below 1, greys come nearer to the ink, or they are lost
 
 
-def in_the_dark(colours: np.ndarray) -> np.ndarray:
+def in_the_dark(colours: np.ndarray, greys: float = 1) -> np.ndarray:
     """The colours of a dark page: white becomes its paper, black its ink, strong colours shine.
 
     Args:
         colours: [..., 3], sRGB from 0 to 1.
+        greys: power of the way from paper to ink, a share of it, that what lies between takes.
 
     Returns:
         The same shape and range.
@@ -70,7 +74,7 @@ def in_the_dark(colours: np.ndarray) -> np.ndarray:
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     lab = np.cbrt(linear @ _CONES.T) @ _OKLAB.T
     strength = np.minimum(1, np.hypot(lab[..., 1], lab[..., 2]) / _VIVID) ** 2
-    turned = _INK - (_INK - _PAPER) * lab[..., 0]
+    turned = _PAPER + (_INK - _PAPER) * np.maximum(0, 1 - lab[..., 0]) ** greys
     lab[..., 0] = turned + strength * np.maximum(0, _STRONG - turned)
     linear = np.clip((lab @ np.linalg.inv(_OKLAB).T) ** 3 @ np.linalg.inv(_CONES).T, 0, 1)
     return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)
@@ -86,7 +90,7 @@ def draw_both(figure: Figure) -> tuple[str, str]:
         Two SVG elements, one line for each of their parts.
     """
     own, height = figure.get_size_inches()
-    with _large_letters(figure):
+    with _large_letters(figure), _plain_numbers(figure):
         figure.set_size_inches(min(own, COLUMN), height)
         screen = to_svg(figure)
         figure.set_size_inches(min(own, PHONE), height)
@@ -107,11 +111,53 @@ def _large_letters(figure: Figure) -> Iterator[None]:
         yield
 
 
+class _Plain(Formatter):
+    """Writes numbers as plain text, thousands set apart, where another writes formulas.
+
+    A formula's digits are placed one by one, for letters that the page does not have.
+    """
+
+    def __init__(self, other: Formatter):
+        self.other = other
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return self.format_ticks([x])[0]
+
+    def format_ticks(self, values: Sequence[float] | np.ndarray) -> list[str]:
+        return [_plain(str(text)) for text in self.other.format_ticks(values)]
+
+    def get_offset(self) -> str:
+        return self.other.get_offset()
+
+
+def _plain(text: str) -> str:
+    bare = re.sub(r"^\$\\mathdefault\{(-?[\d.]+)\}\$$", r"\1", text)
+    number = re.fullmatch(r"[-\N{MINUS SIGN}]?\d+(\.\d+)?", bare)
+    return grouped(bare).replace("-", "\N{MINUS SIGN}") if number else text
+
+
+@contextmanager
+def _plain_numbers(figure: Figure) -> Iterator[None]:
+    """All axes write their numbers plainly, for a while."""
+    with ExitStack() as kept:
+        for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
+            for formatter, choose in (
+                (axis.get_major_formatter(), axis.set_major_formatter),
+                (axis.get_minor_formatter(), axis.set_minor_formatter),
+            ):
+                kept.callback(choose, formatter)
+                choose(_Plain(formatter))
+        yield
+
+
 @contextmanager
 def _on_a_phone(figure: Figure) -> Iterator[None]:
     """What stands side by side stands below one another, and matrices fit, for a while."""
     plots = [ax for ax in figure.axes if ax.get_subplotspec() is not None]
     with ExitStack() as kept:
+        for text in figure.findobj(lambda part: isinstance(part, Text) and _is_sentence(part)):
+            kept.callback(text.set_fontsize, text.get_fontsize())
+            text.set_fontsize(_LETTERS)  # twelve words stand in a row
         if len(plots) == 1 and plots[0].get_legend():
             _lift_legend(plots[0], kept)
         for old in list(figure.legends):
@@ -121,6 +167,11 @@ def _on_a_phone(figure: Figure) -> Iterator[None]:
         if plots:
             _stack(figure, plots, kept)
         yield
+
+
+def _is_sentence(text: Text) -> bool:
+    """Whether it is set in the letters of the book's sentence."""
+    return text.get_fontfamily() == ["serif"]
 
 
 def _lift_legend(ax: Axes, kept: ExitStack) -> None:
@@ -149,20 +200,25 @@ def _stack(figure: Figure, plots: list[Axes], kept: ExitStack) -> None:
     before = [ax.get_subplotspec() for ax in plots]
     grids = {id(spec.get_gridspec()): spec.get_gridspec() for spec in before}
     rows = max(grid.nrows for grid in grids.values())
-    in_a_row = [(grid.nrows, grid.ncols) for grid in grids.values()] == [(1, len(plots))]
+    shape = [(grid.nrows, grid.ncols) for grid in grids.values()]
+    words = all(len(ax.get_xticks()) >= _MANY for ax in plots)  # need the width for themselves
+    in_a_row = shape == [(1, len(plots))] or (square and words and shape == [(2, 2)])
     clocks = plots[0].get_aspect() == 1
     if in_a_row and len(plots) >= (3 if clocks else 2):
         columns = 1 if len(plots) == 2 or (square and shapes[0][0] >= _MANY) else 2
         rows, (width, height) = math.ceil(len(plots) / columns), figure.get_size_inches()
-        figure.set_size_inches(width, 0.9 * rows * (width / columns if square else height))
+        high = 1.1 * width / columns if square else 0.9 * height  # high enough for any letters
+        figure.set_size_inches(width, rows * high)
         grid = GridSpec(rows, columns, figure=figure)
         for n, (ax, spec) in enumerate(zip(plots, before, strict=True)):
             row, column = divmod(n, columns)
             kept.callback(ax.set_subplotspec, spec)
             ax.set_subplotspec(grid[row, column])
-            if not column and not ax.yaxis.get_tick_params()["labelleft"]:
-                kept.callback(ax.tick_params, labelleft=False)
-                ax.tick_params(labelleft=True)  # a shared axis is told at the left of each row
+            shared = {"labelleft": not column, "labelbottom": True}
+            for (side, on), axis in zip(shared.items(), (ax.yaxis, ax.xaxis), strict=True):
+                if on and not axis.get_tick_params()[side]:
+                    kept.callback(ax.tick_params, **{side: False})
+                    ax.tick_params(**{side: True})  # told at the left of each row, and below each
     for _ in range(2 * square):  # the layout answers: letters take room
         figure.draw_without_rendering()
         box, (width, height) = plots[0].get_window_extent(), figure.get_size_inches()
@@ -187,7 +243,14 @@ def to_svg(figure: Figure) -> str:
     _clean(root, named)
     lines = ElementTree.tostring(root, encoding="unicode").replace("><", ">\n<")
     lines = lines.replace(' href="data:', '\nhref="data:').replace(' class="', '\nclass="')
-    return re.sub(r"\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), lines)
+    return re.sub(r"<[^>]+>", _rounded, lines)
+
+
+def _rounded(tag: re.Match) -> str:
+    """A tag with its coordinates to a hundredth; texts keep all their digits."""
+    numbers = re.split(r"(\d+\.\d{3,})", tag[0])
+    numbers[1::2] = (f"{float(n):.2f}".rstrip("0").rstrip(".") for n in numbers[1::2])
+    return "".join(numbers)
 
 
 def _clean(parent: Element, named: set[str]) -> None:
@@ -204,7 +267,8 @@ def _clean(parent: Element, named: set[str]) -> None:
         if child.get("transform", "").startswith("rotate(-0 "):
             del child.attrib["transform"]
         if style := child.get("style"):
-            style = re.sub(r"font-family: [^;]+;?\s*", "", style)
+            family = "font-family: var(--book-serif, serif); " if "'DejaVu Serif'" in style else ""
+            style = re.sub(r"font-family: [^;]+;?\s*", family, style)
             child.set("style", re.sub(r"#[0-9a-f]{6}", lambda m: _pair(m[0]), style))
         if "d" in child.attrib:
             child.set("d", " ".join(child.get("d").split()))
@@ -237,7 +301,7 @@ def _pair(colour: str) -> str:
     if colour in DARK:
         return f"light-dark({colour}, {DARK[colour]})"
     light = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    dark = "".join(f"{round(part * 255):02x}" for part in in_the_dark(light))
+    dark = "".join(f"{round(part * 255):02x}" for part in in_the_dark(light, _THIN))
     return f"light-dark({colour}, #{dark})"
 
 

@@ -7,7 +7,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from posenc.lab.tables import Row
-from posenc.show.colours import light, looks
+from posenc.show.colours import light, looks, method_name
+from posenc.show.curves import name_lines
 
 _MARKS = "os^vDPX*<>"
 
@@ -46,7 +47,7 @@ def plot_lengths(
         x, means = _means(row, train_length)
         style = "-" if row.converged == row.seeds else "--"
         look = {"marker": _MARKS[number % 10], "color": light(name), "markersize": 5}
-        (line,) = ax.plot(x, means, style, label=row.method, **look)
+        (line,) = ax.plot(x, means, style, label=method_name(row.method), **look)
         low, high = ([pick(scores) for scores in row.scores.values()] for pick in (min, max))
         ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     for name, level in levels.items():
@@ -57,7 +58,7 @@ def plot_lengths(
     ax.set_xticks(multiples, [str(multiple) for multiple in multiples])
     ax.set(xlabel=f"length, in units of {train_length}", ylabel=ylabel)
     if len(rows) > 1:
-        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        name_lines(ax)
     return ax
 
 

@@ -1,45 +1,13 @@
-// One question that is answered by hand. `root` holds an SVG, sliders and the data that Python
-// wrote: what is true, in plain numbers, and how numbers become places in the picture.
+// One question that is answered by hand. `root` holds two pictures, for a screen and for a phone,
+// sliders and the data that Python wrote: what is true, in plain numbers, and how numbers become
+// places in each picture.
 (root) => {
   const data = JSON.parse(root.querySelector("script[type='application/json']").textContent);
-  const svg = root.querySelector("svg"), truth = root.querySelector(".truth");
-  const mine = root.querySelector(".mine"), said = root.querySelector(".said");
+  const said = root.querySelector(".said"), controls = root.querySelector(".controls");
   const sliders = [...root.querySelectorAll("input")], compare = root.querySelector("button");
-  const controls = root.querySelector(".controls"), between = root.querySelector(".between");
-  const [hint, waiting] = [".hint", ".waiting"].map((part) => root.querySelector(part));
-  const words = [root.querySelector(".you"), root.querySelector(".is")];
   const values = () => sliders.map((slider) => +slider.value);
   const isSet = (slider) => !slider.matches(".unset");
-  const clamp = (share) => Math.min(1, Math.max(0, share));
-  const [left, top, width, height] = data.box;
-  const centre = [left + width / 2, top + height / 2];
-
-  // Where the handles are for the sliders' values, which are shares (0 to 1) of an axis or a turn.
-  const spots = {
-    curve: (v) => v.map((share, k) =>
-      [left + (width * k) / (v.length - 1), top + height * (1 - share)]),
-    point: ([share]) => [[left + width * share, top + height / 2]],
-    angle: ([share]) => [[centre[0] + (height / 2) * Math.sin(2 * Math.PI * share),
-      centre[1] - (height / 2) * Math.cos(2 * Math.PI * share)]],
-  }[data.kind];
-  const ring = ([x, y]) => `M${x - 6},${y}a6,6 0 1 0 12,0a6,6 0 1 0 -12,0`;
-
-  // What is drawn for handles that are set: a line through them, an upright line, a hand.
-  const draw = {
-    curve: (at) => at.map(([x, y], k) => !isSet(sliders[k]) ? "" :
-      `${k && isSet(sliders[k - 1]) ? "L" : "M"}${x},${y}h0`).join(""),
-    point: ([[x]]) => `M${x},${top}v${height}`,
-    angle: ([at]) => `M${centre}L${at}`,
-  }[data.kind];
-
-  // Where the pointer is: the slider it sets, and to what.
-  const aim = {
-    curve: (x, y) => [Math.round(clamp((x - left) / width) * (sliders.length - 1)),
-      clamp(1 - (y - top) / height)],
-    point: (x) => [0, clamp((x - left) / width)],
-    angle: (x, y) =>
-      [0, (Math.atan2(x - centre[0], centre[1] - y) / (2 * Math.PI) + 1) % 1],
-  }[data.kind];
+  const clamp = (x, low = 0, high = 1) => Math.min(high, Math.max(low, x));
 
   // The place on an axis that a share of it is.
   const number = (share) => {
@@ -92,25 +60,8 @@
     slider.classList.remove("unset");
   }
 
-  // What nobody has set is not drawn, and nothing is compared before all is set.
-  function show() {
-    const some = sliders.some(isSet);
-    mine.setAttribute("d", some ? draw(spots(values())) : "");
-    mine.toggleAttribute("hidden", !some);
-    const wait = spots(sliders.map(() => (data.kind === "angle" ? 0 : 0.5)));
-    waiting.setAttribute("d", wait.map((at, k) => (isSet(sliders[k]) ? "" : ring(at))).join(""));
-    compare.disabled = !sliders.every(isSet);
-    waiting.toggleAttribute("hidden", !compare.disabled);
-    hint.toggleAttribute("hidden", !compare.disabled);
-    sliders.filter(isSet).forEach((slider) => {
-      const text = spoken(+slider.value);
-      slider.setAttribute("aria-valuetext", text);
-      slider.nextElementSibling.textContent = text;
-    });
-  }
-
-  const rounded = (x, digits) =>
-    Number(x.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
+  const rounded = (x, digits) => (Number(x.toPrecision(digits)) || 0) // no -0
+    .toLocaleString("en", { maximumSignificantDigits: digits }).replace("-", "\u2212");
 
   const spoken = (share) =>
     data.kind === "angle" ? `${rounded(share, 2)} of a turn` : rounded(number(share), 3);
@@ -126,53 +77,138 @@
       : `${close}: it is ${is}${data.of}, and you said ${said}.`;
   }
 
-  // Which is whose: beside the lines' right ends, above upright ones, beyond a hand's tip.
-  function name(v) {
-    const ends = [v, [data.truth].flat()].map((shares) => data.kind === "curve"
-      ? [left + width, top + height * (1 - shares.at(-1))] : spots(shares)[0]);
-    const axis = +(data.kind === "curve"), first = +(ends[0][axis] > ends[1][axis]);
-    const apart = Math.max(0, 30 - Math.abs(ends[0][1] - ends[1][1])) / 2; // or one covers the other
-    const within = (x, low, high) => Math.min(high, Math.max(low, x));
-    const [low, high] = [left + 30, left + width - 34]; // room for a word before, and after
-    words.forEach((word, n) => {
-      const [x, y] = ends[n], before = n === first, right = x >= centre[0];
-      const place = {
-        curve: [x + 8, y + 6 + (before ? -apart : apart), "start"],
-        point: [before ? within(x - 2, low, high - 4) : within(x + 2, low + 4, high), top - 5,
-          before ? "end" : "start"],
-        angle: [x + (right ? 8 : -8), y + (y - centre[1]) * 0.1 + 5, right ? "start" : "end"],
-      }[data.kind];
-      ["x", "y", "text-anchor"].forEach((key, i) => word.setAttribute(key, place[i]));
-      word.removeAttribute("hidden");
+  // One of the pictures: how it shows values, which are shares (0 to 1) of an axis or a turn.
+  function view(svg) {
+    const kind = svg.classList[0], [left, top, width, height] = data.boxes[kind];
+    const centre = [left + width / 2, top + height / 2], r = kind === "phone" ? 10 : 6;
+    const part = (name) => svg.querySelector(`.${name}`);
+    const words = [part("you"), part("is")];
+
+    // Where the handles are.
+    const spots = {
+      curve: (v) => v.map((share, k) =>
+        [left + (width * k) / (v.length - 1), top + height * (1 - share)]),
+      point: ([share]) => [[left + width * share, top + height / 2]],
+      angle: ([share]) => [[centre[0] + (height / 2) * Math.sin(2 * Math.PI * share),
+        centre[1] - (height / 2) * Math.cos(2 * Math.PI * share)]],
+    }[data.kind];
+    const ring = ([x, y]) => `M${x - r},${y}a${r},${r} 0 1 0 ${2 * r},0a${r},${r} 0 1 0 ${-2 * r},0`;
+
+    // What is drawn for handles that are set: a line through them, an upright line, a hand.
+    const draw = {
+      curve: (at) => at.map(([x, y], k) => !isSet(sliders[k]) ? "" :
+        `${k && isSet(sliders[k - 1]) ? "L" : "M"}${x},${y}h0`).join(""),
+      point: ([[x]]) => `M${x},${top}v${height}`,
+      angle: ([at]) => `M${centre}L${at}`,
+    }[data.kind];
+
+    // Where the pointer is: the slider it sets, and to what.
+    const aim = {
+      curve: (x, y) => [Math.round(clamp((x - left) / width) * (sliders.length - 1)),
+        clamp(1 - (y - top) / height)],
+      point: (x) => [0, clamp((x - left) / width)],
+      angle: (x, y) =>
+        [0, (Math.atan2(x - centre[0], centre[1] - y) / (2 * Math.PI) + 1) % 1],
+    }[data.kind];
+
+    function show(v) {
+      const some = sliders.some(isSet), all = sliders.every(isSet);
+      part("mine").setAttribute("d", some ? draw(spots(v)) : "");
+      part("mine").toggleAttribute("hidden", !some);
+      const wait = spots(sliders.map(() => (data.kind === "angle" ? 0 : 0.5)));
+      part("waiting").setAttribute("d",
+        wait.map((at, k) => (isSet(sliders[k]) ? "" : ring(at))).join(""));
+      for (const name of ["waiting", "hint"]) part(name).toggleAttribute("hidden", all);
+    }
+
+    // Which is whose: beside the lines' right ends, above upright ones, beyond a hand's tip.
+    function name(v) {
+      const ends = [v, [data.truth].flat()].map((shares) => data.kind === "curve"
+        ? [left + width, top + height * (1 - shares.at(-1))] : spots(shares)[0]);
+      const axis = +(data.kind === "curve"), first = +(ends[0][axis] > ends[1][axis]);
+      const apart = Math.max(0, 30 - Math.abs(ends[0][1] - ends[1][1])) / 2; // or one covers the other
+      const [low, high] = [left + 30, left + width - 34]; // room for a word before, and after
+      words.forEach((word, n) => {
+        const [x, y] = ends[n], before = n === first, right = x >= centre[0];
+        const place = {
+          curve: [x + 8, y + 6 + (before ? -apart : apart), "start"],
+          point: [before ? clamp(x - 2, low, high - 4) : clamp(x + 2, low + 4, high), top - 5,
+            before ? "end" : "start"],
+          angle: [x + (right ? 8 : -8), y + (y - centre[1]) * 0.1 + 5, right ? "start" : "end"],
+        }[data.kind];
+        ["x", "y", "text-anchor"].forEach((key, i) => word.setAttribute(key, place[i]));
+        word.removeAttribute("hidden");
+      });
+    }
+
+    // What lies between the curve that was drawn and the true one.
+    function shade(v) {
+      const back = data.truth.map((share, n) =>
+        [left + width * data.places[n], top + height * (1 - share)]).reverse();
+      part("between").setAttribute("d", `M${[...spots(v), ...back].join("L")}Z`);
+      part("between").removeAttribute("hidden");
+    }
+
+    function reveal(v) {
+      if (data.kind === "curve") shade(v);
+      part("truth").removeAttribute("hidden");
+      name(v);
+    }
+
+    let last = null; // the slider that the pointer set before, so that a quick stroke skips none
+    function follow(event) {
+      const place = new DOMPoint(event.clientX, event.clientY)
+        .matrixTransform(svg.getScreenCTM().inverse());
+      const [at, share] = aim(place.x, place.y);
+      const from = last ?? [at, share], step = Math.sign(at - from[0]);
+      for (let k = from[0]; k !== at; k += step)
+        set(sliders[k], from[1] + ((share - from[1]) * (k - from[0])) / (at - from[0]));
+      set(sliders[at], share);
+      last = [at, share];
+      showAll();
+    }
+    svg.addEventListener("pointerdown", (event) => {
+      if (controls.hidden) return;
+      event.preventDefault(); // or the browser selects text
+      svg.setPointerCapture(event.pointerId);
+      last = null;
+      follow(event);
+    });
+    svg.addEventListener("pointermove", (event) => {
+      if (svg.hasPointerCapture(event.pointerId)) follow(event);
+    });
+
+    part("truth").setAttribute("hidden", "");
+    part("hint").removeAttribute("hidden");
+    return { show, reveal };
+  }
+
+  // What nobody has set is not drawn, and nothing is compared before all is set.
+  function showAll() {
+    for (const { show } of views) show(values());
+    compare.disabled = !sliders.every(isSet);
+    sliders.filter(isSet).forEach((slider) => {
+      const text = spoken(+slider.value);
+      slider.setAttribute("aria-valuetext", text);
+      slider.nextElementSibling.textContent = text;
     });
   }
 
-  // What lies between the curve that was drawn and the true one.
-  function shade(v) {
-    const back = data.truth.map((share, n) =>
-      [left + width * data.places[n], top + height * (1 - share)]).reverse();
-    between.setAttribute("d", `M${[...spots(v), ...back].join("L")}Z`);
-    between.removeAttribute("hidden");
-  }
-
-  function reveal() {
+  function revealAll() {
     const v = values(), far = off(v), miss = missed(v);
     const right = far <= data.within && !miss;
     const first = Object.assign(document.createElement("b"),
       { textContent: verdict(v, far, right, miss) });
     said.replaceChildren(first, ` ${data.says}`);
     root.classList.add("compared", right ? "right" : "wrong");
-    if (data.kind === "curve") shade(v);
-    truth.removeAttribute("hidden");
-    name(v);
+    for (const { reveal } of views) reveal(v);
     sliders.forEach((slider) => { slider.disabled = true; });
     controls.hidden = true;
     return right;
   }
 
-  truth.setAttribute("hidden", "");
+  const views = [...root.querySelectorAll("svg")].map(view);
   said.textContent = "";
-  hint.removeAttribute("hidden");
   controls.hidden = false;
   for (const slider of sliders) {
     slider.classList.add("unset");
@@ -180,40 +216,17 @@
     for (const event of ["input", "click"]) // a click may agree with where it stands
       slider.addEventListener(event, () => {
         set(slider, slider.value);
-        show();
+        showAll();
       });
   }
-  show();
+  showAll();
   compare.addEventListener("click", () => {
-    const detail = { right: reveal(), guess: values() };
+    const detail = { right: revealAll(), guess: values() };
     root.dispatchEvent(new CustomEvent("guess:compared", { bubbles: true, detail }));
   });
   root.addEventListener("guess:restore", ({ detail }) => {
     detail.forEach((value, k) => set(sliders[k], value));
-    show();
-    reveal();
-  });
-
-  let last = null; // the slider that the pointer set before, so that a quick stroke skips none
-  function follow(event) {
-    const place = new DOMPoint(event.clientX, event.clientY)
-      .matrixTransform(svg.getScreenCTM().inverse());
-    const [at, share] = aim(place.x, place.y);
-    const from = last ?? [at, share], step = Math.sign(at - from[0]);
-    for (let k = from[0]; k !== at; k += step)
-      set(sliders[k], from[1] + ((share - from[1]) * (k - from[0])) / (at - from[0]));
-    set(sliders[at], share);
-    last = [at, share];
-    show();
-  }
-  svg.addEventListener("pointerdown", (event) => {
-    if (controls.hidden) return;
-    event.preventDefault(); // or the browser selects text
-    svg.setPointerCapture(event.pointerId);
-    last = null;
-    follow(event);
-  });
-  svg.addEventListener("pointermove", (event) => {
-    if (svg.hasPointerCapture(event.pointerId)) follow(event);
+    showAll();
+    revealAll();
   });
 }

@@ -9,19 +9,21 @@ on paper, the truth is there from the start.
 import html
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from matplotlib.ticker import LogLocator, MaxNLocator
 from torch import Tensor
 
-WIDTH = 640
 _UNDER = 66  # below the axes: numbers and a label
+_LETTER = 9  # width of one
 Box = tuple[int, int, int, int]
-_BOX = (84, 34, 496, 200)  # left, top, width, height of the axes; on the right room for a word
-_SCALE = (24, 24, 592, 56)  # the same of a scale without an upright axis
-_DIAL = (210, 14, 220, 220)
+_WIDTHS = {"wide": 640, "phone": 360}  # of the two pictures of a question
+# left, top, width, height of the axes in each; on the right of a curve's there is room for a word
+_BOX = {"wide": (84, 34, 496, 200), "phone": (56, 34, 254, 250)}
+_SCALE = {"wide": (24, 24, 592, 56), "phone": (16, 24, 328, 76)}  # without an upright axis
+_DIAL = {"wide": (210, 14, 220, 220), "phone": (60, 14, 240, 240)}
 _STEP = 0.005  # of a slider, as a share of its axis or of a turn
 _SCRIPT = Path(__file__).with_name("guess.js")
 _STYLE = """
@@ -59,10 +61,19 @@ _STYLE = """
   grid-column: 1 / -1; width: calc(92.5% + 16px); margin: 0 calc(3.75% - 8px) 0.6em
 }
 .guess.point output { grid-area: 2 / 2; padding-left: 1em }
+.guess .unset {
+  appearance: none; height: 16px; color: inherit; background: repeating-linear-gradient(
+    90deg, currentColor 0 4px, transparent 4px 9px) center / calc(100% - 16px) 1px no-repeat
+}
 .guess .unset::-webkit-slider-thumb { opacity: 0 }
 .guess .unset::-moz-range-thumb { opacity: 0 }
+.guess .unset::-moz-range-track { background: none }
+.guess .phone { display: none }
 @container (max-width: 30rem) {
-  .guess text { font-size: 23px }
+  .guess .wide { display: none }
+  .guess .phone { display: block }
+  .guess text.hint { font-size: 13px }
+  .guess.point input { width: calc(91.1% + 16px); margin-inline: calc(4.44% - 8px) }
   .guess .sliders { grid-template-columns: 1fr max-content }
   .guess .sliders span { grid-column: 1 / -1 }
 }
@@ -102,6 +113,8 @@ def guess_curve(
     within: float,
     says: str,
     knots: int = 9,
+    log: bool = False,
+    xticks: Sequence[float] | None = None,
 ) -> Guess:
     """Ask for a curve, and compare it with the true one.
 
@@ -114,13 +127,16 @@ def guess_curve(
         within: mean distance from the truth, in units of y, that still counts as right.
         says: a sentence or two beside the comparison.
         knots: how many places of the curve the reader sets; straight lines join them.
+        log: whether the axis of x is logarithmic.
+        xticks: the numbers at the axis of x; round ones by default.
 
     Returns:
         What a notebook displays.
 
     Raises:
-        ValueError: if x and truth differ in length or are shorter than 2, x does not rise, the
-            truth leaves ylim, within is not positive or there are fewer than 2 knots.
+        ValueError: if x and truth differ in length or are shorter than 2, x does not rise or, with
+            `log`, is not positive, the truth leaves ylim, within is not positive or there are
+            fewer than 2 knots.
 
     Example:
         >>> guess_curve([0, 1, 2], [1, 0.5, 0.25], xlabel="distance", ylabel="weight",
@@ -134,6 +150,8 @@ def guess_curve(
         )
     if not (np.diff(x) > 0).all():
         raise ValueError(f"x must rise, got {x.tolist()}")
+    if log and x[0] <= 0:
+        raise ValueError(f"x must be positive on a logarithmic axis, got {x[0]:g}")
     low, high = ylim
     if not low < high or truth.min() < low or truth.max() > high:
         raise ValueError(
@@ -141,25 +159,28 @@ def guess_curve(
         )
     if knots < 2:
         raise ValueError(f"knots must be at least 2, got {knots}")
-    places = (x - x[0]) / (x[-1] - x[0])
+    spots = np.log(x) if log else x
+    places = (spots - spots[0]) / (spots[-1] - spots[0])
     shares = (truth - low) / (high - low)
     data = _data("curve", shares.tolist(), (low, high), within, says, unit=high - low, label=ylabel)
     data["places"] = places.tolist()
-    left, top, width, height = _BOX
-    line = "L".join(
-        f"{left + width * a:.1f},{top + height * (1 - b):.1f}"
-        for a, b in zip(places, shares, strict=True)
+
+    def drawn(box: Box) -> tuple[str, str]:
+        left, top, width, height = box
+        line = "L".join(
+            f"{left + width * a:.1f},{top + height * (1 - b):.1f}"
+            for a, b in zip(places, shares, strict=True)
+        )
+        across = _x_axis(x[0], x[-1], xlabel, box, log=log, ticks=xticks)
+        return across + _y_axis(low, high, ylabel, box), f"M{line}"
+
+    pictures = _pictures(
+        f"{ylabel} against {xlabel}, to draw on", drawn, "pull the line, or draw it from end to end"
     )
-    axes = _x_axis(x[0], x[-1], xlabel, _BOX) + _y_axis(low, high, ylabel)
-    picture = _svg(
-        f"{ylabel} against {xlabel}, to draw on",
-        axes,
-        f"M{line}",
-        "pull the line, or draw it from end to end",
-    )
-    at = [f"at {x[0] + (x[-1] - x[0]) * k / (knots - 1):.3g}" for k in range(knots)]
+    knot = np.linspace(spots[0], spots[-1], knots)
+    at = [f"at {number:.3g}" for number in (np.exp(knot) if log else knot)]
     sliders = f"<details><summary>Set it by sliders</summary>{_sliders(at)}</details>"
-    return Guess(f"to draw: {ylabel} against {xlabel}", picture, sliders, data)
+    return Guess(f"to draw: {ylabel} against {xlabel}", pictures, sliders, data)
 
 
 def guess_point(
@@ -211,14 +232,17 @@ def guess_point(
     data = _data("point", float(share), (low, high), within, says, unit=unit, label=xlabel, log=log)
     data["whole"] = all(float(x).is_integer() for x in (truth, low, high))
     step = 1 / (high - low) if data["whole"] and not log else _STEP
-    data["box"] = left, top, width, height = _SCALE
-    path = f"M{left + width * share:.1f},{top}v{height}"
-    axis = _x_axis(low, high, xlabel, _SCALE, log=log)
-    picture = _svg(
-        f"An axis of {xlabel}", axis, path, "press where it is, or pull the ring there", _SCALE
-    )
+    data["boxes"] = _SCALE
+
+    def drawn(box: Box) -> tuple[str, str]:
+        left, top, width, height = box
+        path = f"M{left + width * share:.1f},{top}v{height}"
+        return _x_axis(low, high, xlabel, box, log=log), path
+
+    hint = "press where it is, or pull the ring there"
+    pictures = _pictures(f"An axis of {xlabel}", drawn, hint, _SCALE)
     name = f"to place: {xlabel}, from {low} to {high}"
-    return Guess(name, picture, _sliders([xlabel], step), data)
+    return Guess(name, pictures, _sliders([xlabel], step), data)
 
 
 def guess_angle(truth: float | Tensor, *, within: float, says: str) -> Guess:
@@ -241,15 +265,19 @@ def guess_angle(truth: float | Tensor, *, within: float, says: str) -> Guess:
     """
     share = float(truth) / (2 * math.pi) % 1
     data = _data("angle", share, (0, 2 * math.pi), within, says, unit=2 * math.pi)
-    left, top, width, height = _DIAL
-    x, y = left + width / 2, top + height / 2
-    data["box"] = _DIAL
-    axes = f'<circle class="axes" fill="none" cx="{x}" cy="{y}" r="{height / 2}"/>'
-    axes += f'<text x="{x}" y="{top + height + 48}" text-anchor="middle">12 is up, clockwise</text>'
+    data["boxes"] = _DIAL
     turn = 2 * math.pi * share
-    path = f"M{x},{y}l{height / 2 * math.sin(turn):.1f},{-height / 2 * math.cos(turn):.1f}"
-    picture = _svg("A dial with one hand", axes, path, "press where it points", _DIAL)
-    return Guess("to turn: a hand", picture, _sliders(["angle"]), data)
+
+    def drawn(box: Box) -> tuple[str, str]:
+        left, top, width, height = box
+        x, y, r = left + width / 2, top + height / 2, height / 2
+        axes = f'<circle class="axes" fill="none" cx="{x}" cy="{y}" r="{r}"/>'
+        told = f'<text x="{x}" y="{top + height + 48}" text-anchor="middle">'
+        axes += f"{told}12 is up, clockwise</text>"
+        return axes, f"M{x},{y}l{r * math.sin(turn):.1f},{-r * math.cos(turn):.1f}"
+
+    pictures = _pictures("A dial with one hand", drawn, "press where it points", _DIAL)
+    return Guess("to turn: a hand", pictures, _sliders(["angle"]), data)
 
 
 def _numbers(name: str, values: Sequence[float] | np.ndarray | Tensor) -> np.ndarray:
@@ -282,19 +310,31 @@ def _data(
         "log": log,
         "of": f" {unit_name}" if unit_name else "",
         "says": says,
-        "box": _BOX,
+        "boxes": _BOX,
     }
 
 
-def _svg(name: str, axes: str, truth: str, hint: str, box: Box = _BOX) -> str:
-    x, y = box[0] + box[2] / 2, box[1] + (0.5 if box == _DIAL else 0.2) * box[3]
+def _pictures(
+    name: str,
+    drawn: Callable[[Box], tuple[str, str]],
+    hint: str,
+    boxes: Mapping[str, Box] = _BOX,
+) -> str:
+    """A picture for a screen and one for a phone: axes and the true line, as `drawn` in a box."""
+    return "".join(_svg(kind, name, *drawn(box), hint, box) for kind, box in boxes.items())
+
+
+def _svg(kind: str, name: str, axes: str, truth: str, hint: str, box: Box) -> str:
+    dial = box == _DIAL[kind]
+    x, y = box[0] + box[2] / 2, box[1] + (0.5 if dial else 0.2) * box[3]
     height = box[1] + box[3] + _UNDER
     words = "".join(
-        f'<text class="{kind}" hidden="">{text}</text>'
-        for kind, text in (("you", "you"), ("is", "it is"))
+        f'<text class="{whose}" hidden="">{text}</text>'
+        for whose, text in (("you", "you"), ("is", "it is"))
     )
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{html.escape(name)}">{axes}'
+        f'<svg class="{kind}" viewBox="0 0 {_WIDTHS[kind]} {height}" role="img" '
+        f'aria-label="{html.escape(name)}">{axes}'
         '<path class="between" hidden=""/>'
         f'<path class="truth" d="{truth}"/><path class="waiting" hidden=""/>'
         f'<path class="mine" hidden=""/>{words}'
@@ -312,19 +352,33 @@ def _sliders(names: list[str], step: float = _STEP) -> str:
     return f'<div class="sliders">{rows}</div>'
 
 
-def _x_axis(low: float, high: float, label: str, box: Box, *, log: bool = False) -> str:
+def _x_axis(
+    low: float,
+    high: float,
+    label: str,
+    box: Box,
+    *,
+    log: bool = False,
+    ticks: Sequence[float] | None = None,
+) -> str:
     left, top, width, height = box
-    locator = LogLocator(numticks=6) if log else MaxNLocator(5)
+    if ticks is None:
+        few = log and high / low < 1000  # decades: then thirds of them, too
+        subs = (1, 3) if few else (1,)
+        locator = LogLocator(subs=subs, numticks=6) if log else MaxNLocator(5)
+        ticks = locator.tick_values(low, high)
+    ticks = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+    wide = _LETTER * max((len(_tick(tick)) for tick in ticks), default=1) + _LETTER
+    ticks = ticks[:: math.ceil(wide * len(ticks) / width)]  # or they would touch on a phone
     marks = ""
-    for tick in locator.tick_values(low, high):
-        if low <= tick <= high:
-            share = math.log(tick / low) / math.log(high / low) if log else None
-            share = (tick - low) / (high - low) if share is None else share
-            anchor = "end" if share > 0.97 else "middle"  # or the last would leave the picture
-            marks += (
-                f'<text x="{left + width * share:.1f}" y="{top + height + 26}" '
-                f'text-anchor="{anchor}">{_tick(tick)}</text>'
-            )
+    for tick in ticks:
+        share = math.log(tick / low) / math.log(high / low) if log else None
+        share = (tick - low) / (high - low) if share is None else share
+        anchor = "end" if share > 0.97 else "middle"  # or the last would leave the picture
+        marks += (
+            f'<text x="{left + width * share:.1f}" y="{top + height + 26}" '
+            f'text-anchor="{anchor}">{_tick(tick)}</text>'
+        )
     return (
         f'<path class="axes" d="M{left},{top + height}h{width}"/>{marks}'
         f'<text x="{left + width}" y="{top + height + _UNDER - 8}" text-anchor="end">'
@@ -332,8 +386,8 @@ def _x_axis(low: float, high: float, label: str, box: Box, *, log: bool = False)
     )
 
 
-def _y_axis(low: float, high: float, label: str) -> str:
-    left, top, _, height = _BOX
+def _y_axis(low: float, high: float, label: str, box: Box) -> str:
+    left, top, _, height = box
     marks = ""
     for tick in MaxNLocator(4).tick_values(low, high):
         if low <= tick <= high:

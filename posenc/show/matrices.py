@@ -16,6 +16,7 @@ def plot_matrix(
     ylabel: str,
     signed: bool = False,
     limit: float | None = None,
+    label: str = "",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a matrix, row 0 on top, with a colour bar.
@@ -26,6 +27,7 @@ def plot_matrix(
         ylabel: what a row is.
         signed: whether 0 is the middle of the colours.
         limit: value of the strongest colour; the largest magnitude by default.
+        label: what a colour is, beside the colour bar.
         ax: where to draw; a new figure by default.
 
     Returns:
@@ -40,7 +42,8 @@ def plot_matrix(
     else:
         image = ax.imshow(values, cmap="posenc.weights", vmax=limit)
     ax.set(xlabel=xlabel, ylabel=ylabel)
-    ax.figure.colorbar(image, ax=ax, ticks=MaxNLocator(5, steps=[1, 2, 5, 10]))
+    ticks = MaxNLocator(5, steps=[1, 2, 5, 10])
+    ax.figure.colorbar(image, ax=ax, ticks=ticks, label=label)
     return ax
 
 
@@ -54,7 +57,8 @@ def plot_encoding(encoding: Tensor, *, ax: Axes | None = None) -> Axes:
     Returns:
         The axes.
     """
-    return plot_matrix(encoding, xlabel="channel", ylabel="position", signed=True, ax=ax)
+    names = {"xlabel": "channel", "ylabel": "position", "label": _if_alone("value", ax)}
+    return plot_matrix(encoding, signed=True, ax=ax, **names)
 
 
 def plot_attention(
@@ -70,10 +74,16 @@ def plot_attention(
     Returns:
         The axes.
     """
-    ax = plot_matrix(weights, xlabel="key", ylabel="query", limit=1.0, ax=ax)
+    names = {"xlabel": "key", "ylabel": "query", "label": _if_alone("weight", ax)}
+    ax = plot_matrix(weights, limit=1.0, ax=ax, **names)
     ax.images[0].set_clim(0, 1)
     if tokens is not None:
         ax.set_xticks(range(len(tokens)), tokens)
         if len(tokens) == len(weights):
             ax.set_yticks(range(len(tokens)), tokens)
     return ax
+
+
+def _if_alone(label: str, ax: Axes | None) -> str:
+    """A name for the colour bar of the only map of a figure; beside others there is no room."""
+    return label if ax is None or len(ax.figure.axes) == 1 else ""

@@ -5,6 +5,7 @@ import math
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from posenc.show.curves import name_lines
 from posenc.verify import Model
 
 
@@ -45,7 +46,8 @@ def plot_model(model: Model, *, ax: Axes | None = None) -> Axes:
         if layer.window:
             ax.axhline(layer.window, color=line.get_color(), lw=1, ls=":")
     if model.context:
-        ax.axhline(model.context, color="0.4", lw=1, ls="--", label="context")
+        ends = [0, max(max(line.get_xdata()) for line in ax.lines)]
+        ax.plot(ends, [model.context] * 2, color="0.4", lw=1, ls="--", label="context")
     ax.set(xlabel="pair of channels, from 0", ylabel="wavelength, positions", yscale="log")
-    ax.legend()
+    name_lines(ax)
     return ax

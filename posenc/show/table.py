@@ -3,13 +3,22 @@
 import html
 from collections.abc import Sequence
 
+_WASH = "var(--book-teal, #0f766e)"
+
 
 class Table:
     """Rows to show; see `table`."""
 
-    def __init__(self, rows: list[list[str]], columns: list[str], caption: str, numbers: set[int]):
+    def __init__(
+        self,
+        rows: list[list[str]],
+        columns: list[str],
+        caption: str,
+        numbers: set[int],
+        depth: list[list[float]],
+    ):
         self.rows, self.columns = rows, columns
-        self.caption, self.numbers = caption, numbers
+        self.caption, self.numbers, self.depth = caption, numbers, depth
 
     def __repr__(self) -> str:
         lines = [self.columns, *self.rows]
@@ -26,23 +35,33 @@ class Table:
     def _repr_html_(self) -> str:
         head = "".join(self._entry("th", "col", *each) for each in enumerate(self.columns))
         body = ""
-        for name, *entries in self.rows:
-            cells = [self._entry("td", "", at, entry) for at, entry in enumerate(entries, start=1)]
+        for (name, *entries), (_, *depth) in zip(self.rows, self.depth, strict=True):
+            cells = [
+                self._entry("td", "", at, *each)
+                for at, each in enumerate(zip(entries, depth, strict=True), start=1)
+            ]
             body += f"<tr>{self._entry('th', 'row', 0, name)}{''.join(cells)}</tr>"
         return (
             f'<table class="results"><caption>{html.escape(self.caption)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
-    def _entry(self, tag: str, scope: str, at: int, text: str) -> str:
+    def _entry(self, tag: str, scope: str, at: int, text: str, depth: float = 0) -> str:
         words = any(row[at][:1].isalpha() for row in self.rows)  # a dash stands among numbers
         side = "left" if words or (at == 0 and at not in self.numbers) else "right"
         scope = f' scope="{scope}"' if scope else ""
-        return f'<{tag}{scope} style="text-align:{side}">{html.escape(text)}</{tag}>'
+        wash = f";background:color-mix(in oklab,{_WASH} {36 * depth:.0f}%,transparent)"
+        style = f"text-align:{side}{wash if depth else ''}"
+        return f'<{tag}{scope} style="{style}">{html.escape(text)}</{tag}>'
 
 
 def table(
-    rows: Sequence[Sequence[object]], *, columns: Sequence[str], caption: str, digits: int = 2
+    rows: Sequence[Sequence[object]],
+    *,
+    columns: Sequence[str],
+    caption: str,
+    digits: int = 2,
+    shares: bool = False,
 ) -> Table:
     """Show rows of results as a table, in the book, in Jupyter and in Colab.
 
@@ -51,12 +70,14 @@ def table(
         columns: the headers, one a column.
         caption: what the numbers are.
         digits: decimals of floats. Whole numbers and words are shown as they are.
+        shares: whether the floats are shares, 0 to 1. The larger, the deeper its cell is coloured.
 
     Returns:
         What a notebook displays; as text it is aligned columns under the caption.
 
     Raises:
-        ValueError: if there is no row, or a row has more or fewer entries than columns.
+        ValueError: if there is no row, a row has more or fewer entries than columns, or a share
+            is not between 0 and 1.
 
     Example:
         >>> table([["rotary", 64, 0.913], ["none", 64, 0.12]],
@@ -71,6 +92,9 @@ def table(
     for row in rows:
         if len(row) != len(columns):
             raise ValueError(f"rows must have {len(columns)} entries like columns, got {row!r}")
+    outside = [x for row in rows for x in row if isinstance(x, float) and not 0 <= x <= 1]
+    if shares and outside:
+        raise ValueError(f"rows must hold shares from 0 to 1, got {outside[0]!r}")
     numbers = {
         at
         for at, column in enumerate(zip(*rows, strict=True))
@@ -80,4 +104,5 @@ def table(
         [f"{entry:.{digits}f}" if isinstance(entry, float) else str(entry) for entry in row]
         for row in rows
     ]
-    return Table(shown, list(columns), caption, numbers)
+    depth = [[x if shares and isinstance(x, float) else 0 for x in row] for row in rows]
+    return Table(shown, list(columns), caption, numbers, depth)

@@ -53,7 +53,7 @@ export default live({
       return { [grip.name]: row };
     },
     distance: ({ at, state, data: { words } }) =>
-      state.together ? {} : apart(clamp(at.x, 1 - words.length, words.length - 1), state, words.length - 1),
+      state.together ? {} : atDistance(clamp(at.x, 1 - words.length, words.length - 1), state, words.length - 1),
   },
   goes: {
     word: ({ index, state: { p, q } }) =>
@@ -74,7 +74,7 @@ export default live({
 });
 
 // The second position goes where the distance asks for; the first gives way at the sentence's ends.
-function apart(distance, { p }, last) {
+function atDistance(distance, { p }, last) {
   const q = clamp(p + distance, 0, last);
   return { p: clamp(q - distance, 0, last), q };
 }

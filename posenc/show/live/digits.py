@@ -122,7 +122,7 @@ def digits(
         "digits",
         "A position as digits, as digits without jumps, and as hands",
         words_row(words, "p"),
-        h("div", *columns, class_="clocks wheels", style=f"--n:{wheels};--narrow:2"),
+        h("div", *columns, class_="clocks wheels", style=f"--n:{wheels};--narrow:{min(wheels, 4)}"),
         dials.speeds("words for one turn"),
         controls(
             play("p", speed=1.0),

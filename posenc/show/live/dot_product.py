@@ -1,10 +1,23 @@
 """The dot product of two encodings over their distance: it falls, and comes back."""
 
+import math
+
 import torch
 
 from posenc import angles, inverse_frequencies
 from posenc.show.live.figure import LiveFigure, State
-from posenc.show.live.marks import controls, fixed, knob, line, nearest, note, place, plot, slider
+from posenc.show.live.marks import (
+    controls,
+    fixed,
+    knob,
+    line,
+    nearest,
+    note,
+    place,
+    plot,
+    round_ticks,
+    slider,
+)
 
 
 def dot_product(*, dim: int = 64, base: float = 10_000.0, longest: int = 100) -> LiveFigure:
@@ -31,6 +44,9 @@ def dot_product(*, dim: int = 64, base: float = 10_000.0, longest: int = 100) ->
         raise ValueError(f"base must be from 2 to 1,000,000, got {base}")
     if not 10 <= longest <= 400:
         raise ValueError(f"longest must be from 10 to 400, got {longest}")
+    fewest, least = min(16, dim // 2), min(3.0, math.log10(base))  # where the sliders begin
+    stays_above = fewest == 16 and least == 3 and longest <= 100
+    lowest = -0.1 if stays_above else -1.05
     distances = torch.linspace(0, longest, 4 * longest + 1, dtype=torch.float64)
 
     def mean_cosines(k: torch.Tensor, state: State) -> torch.Tensor:
@@ -69,9 +85,9 @@ def dot_product(*, dim: int = 64, base: float = 10_000.0, longest: int = 100) ->
             line([(0, 0), (longest, 0)], class_="axis"),
             line(data_set="d:curve"),
             x=(0, longest),
-            y=(-1.05, 1.15),
+            y=(lowest, 1.15),
             xticks={d: str(d) for d in range(0, longest + 1, max(1, longest // 5))},
-            yticks={-1: "\N{MINUS SIGN}1", 0: "0", 0.5: "0.5", 1: "1"},
+            yticks=round_ticks(lowest, 1.15, most=5),
             xlabel="distance between the two positions",
             ylabel="dot product, over its value at distance 0",
             height="17em",
@@ -84,14 +100,14 @@ def dot_product(*, dim: int = 64, base: float = 10_000.0, longest: int = 100) ->
         ),
         controls(
             slider("k", "distance", 0, longest, said="k_said"),
-            slider("pairs", "channels", 1, 128, said="dim_said"),
-            slider("log_base", "base", 0.301029996, 6, step=0.25, said="base_said"),
+            slider("pairs", "channels", fewest, 128, said="dim_said"),
+            slider("log_base", "base", least, 6, step=0.25, said="base_said"),
         ),
         data={"longest": longest},
         state={
             "k": min(12, longest),
             "pairs": dim // 2,
-            "log_base": torch.tensor(base, dtype=torch.float64).log10().item(),
+            "log_base": math.log10(base),
         },
         values=values,
         describe=describe,

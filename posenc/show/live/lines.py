@@ -4,6 +4,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 import torch
@@ -22,6 +23,7 @@ from posenc.show.live.marks import (
     knob,
     line,
     nearest,
+    note,
     path,
     place,
     plot,
@@ -31,6 +33,9 @@ from posenc.show.live.marks import (
 )
 
 HEIGHT, LETTERS = 19, 1.4  # of the picture, and of a name beside it, in em
+LONG = 14  # letters of a name that still has room upon a phone's picture
+TOP = 0.85  # of the picture: who ends there has left it
+NUMBERS, SIDE = 1.15, 0.85  # height of a number in the picture, and from where it stands left
 
 
 def lines(
@@ -44,13 +49,15 @@ def lines(
     levels: Mapping[str, float] | None = None,
     bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     start: str | None = None,
+    at: float | None = None,
     digits: int = 2,
     says: str | None = None,
     measured: bool = False,
 ) -> LiveFigure:
     """Lines of measured or computed values, each named at its right end; one is in front.
 
-    All have their values at a place to drag. A line may end before the others (nan from there on),
+    All have their values at a place to drag: at the right end they stand beside the names, and
+    elsewhere each at its line. A line may end before the others (nan from there on),
     and has no value beyond. Methods have the colours and names that they have everywhere; the
     second line of a colour is dashed. Where all of x are whole numbers, so is the place.
 
@@ -64,6 +71,7 @@ def lines(
         levels: name -> value of a level dotted line.
         bands: name -> lowest and highest values [n], shown for the line in front.
         start: name of the line in front to begin with; the first by default.
+        at: x to begin at; the right end by default.
         digits: behind the point of a value.
         says: the sentence below, of {line}, {x} and {y}: "At {x} characters {line} loses {y} nats."
         measured: whether values are known at the places x alone: dots mark them, and the place
@@ -73,12 +81,12 @@ def lines(
         What a notebook displays.
 
     Raises:
-        ValueError: if there are no curves, lengths differ, x does not rise, a name is unknown, or
-            the sentence asks for something else.
+        ValueError: if there are no curves, lengths differ, x does not rise, a name is unknown, at
+            is not within x, or the sentence asks for something else.
 
     Example:
         >>> lines([0, 1, 2], {"a": [1, 2, 3], "b": [3, 1, 2]}, xlabel="x", ylabel="y")
-        live figure: lines, at=1, line=a
+        live figure: lines, at=2, line=a
     """
     places = torch.as_tensor(x, dtype=torch.float64)
     table = {name: torch.as_tensor(y, dtype=torch.float64) for name, y in curves.items()}
@@ -95,6 +103,8 @@ def lines(
         raise ValueError(f"xscale must be 'linear' or 'log', got {xscale!r}")
     if xscale == "log" and places[0] <= 0:
         raise ValueError(f"x must be positive on a log scale, got {places[0].item():g}")
+    if at is not None and not places[0] <= at <= places[-1]:
+        raise ValueError(f"at must be from {places[0]:g} to {places[-1]:g}, got {at}")
 
     says = says or f"At {{x}}{_unit(xlabel)}, {{line}}: {{y}}{_unit(ylabel)}."
     _fill(says, line="", x="", y="")
@@ -105,6 +115,7 @@ def lines(
     low, high = min(everything), max(everything)
     low, high = low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1)
     ends = axis[0].item(), axis[-1].item()
+    begin = ends[1] if at is None else math.log2(at) if xscale == "log" else float(at)
     known = {name: int(row.isfinite().sum()) for name, row in table.items()}  # from the first on
     last = {name: axis[known[name] - 1].item() for name in table}
     whole = bool((places == places.round()).all())
@@ -120,7 +131,7 @@ def lines(
         shown = nearest(shown)
         return (math.log2(shown) if xscale == "log" else shown), shown
 
-    def at(spot: float, name: str) -> float:
+    def value(spot: float, name: str) -> float:
         """The value of a line at a place within it."""
         row, i = table[name], int(torch.searchsorted(axis, spot, right=True)) - 1
         if known[name] == 1:
@@ -132,14 +143,28 @@ def lines(
     def values(state: State) -> dict:
         front = state["line"]
         spot, shown = place_near(min(max(state["at"], ends[0]), last[front]))
+        there = [spot <= last[name] + 1e-9 for name in names]
+        found = [value(spot, name) if on else low for name, on in zip(names, there, strict=True)]
+        away = spot < ends[1] - 1e-9
+        spread = iter(
+            apart(
+                [(y - low) / (high - low) for y, on in zip(found, there, strict=True) if on],
+                NUMBERS / HEIGHT,
+            )
+        )
         return {
             "x": spot,
-            "y": at(spot, front),
+            "y": found[names.index(front)],
             "front": [int(name == front) for name in names],
+            "front_said": _shown(front),
             "said_of": [
-                _spoken(at(spot, name), digits) if spot <= last[name] + 1e-9 else "\N{EN DASH}"
-                for name in names
+                _spoken(y, digits) if on else "\N{EN DASH}"
+                for y, on in zip(found, there, strict=True)
             ],
+            "end": int(not away),
+            "number": [int(on and away) for on in there],
+            "height": [low + (high - low) * next(spread) if on else low for on in there],
+            "side": int((spot - ends[0]) / (ends[1] - ends[0]) > SIDE),
             "x_said": grouped(fixed(shown, 0)) if abs(shown) >= 10 else place(shown),
         }
 
@@ -150,24 +175,30 @@ def lines(
 
     upright = {name: math.log2(v) if xscale == "log" else v for name, v in (marks or {}).items()}
     level = dict(levels or {})
-    drawn = [line([(v, low), (v, high)], class_="axis dashed") for v in upright.values()]
-    drawn += [line([(ends[0], v), (ends[1], v)], class_="axis dashed") for v in level.values()]
+    drawn = [line([(v, low), (v, high)], class_="axis dotted") for v in upright.values()]
+    drawn += [line([(ends[0], v), (ends[1], v)], class_="axis dotted") for v in level.values()]
     shares = [((row[known[name] - 1]).item() - low) / (high - low) for name, row in table.items()]
     shares += [(v - low) / (high - low) for v in level.values()]
-    heights = apart(shares, LETTERS / HEIGHT)
-    named = []
+    left = [(ends[1] - last[name]) / (ends[1] - ends[0]) for name in names] + [0] * len(level)
+    # of lines that leave the picture above, the first to go is named highest
+    wanted = [s + gone * (s > TOP) for s, gone in zip(shares, left, strict=True)]
+    heights = apart(wanted, LETTERS / HEIGHT)
+    at_end = {n: s for n, s in zip(names, shares, strict=False) if last[n] == ends[1]}
+    room = _room(at_end)
+    named, numbers, ended = [], [], []
     for i, ((name, row), (colour, again)) in enumerate(
         zip(table.items(), looks(names), strict=True)
     ):
         along = axis[: known[name]].tolist()
         look, dashes = f"--c:var(--{colour})", " second" if again else ""
+        quiet = " quiet" if colour == "grey" else ""
         follow = {"style": look, "data_set": f"--on:front.{i}"}
         if name in spread:
             below, above = spread[name][:, : known[name]].tolist()
             around = zip([*along, *along[::-1]], [*below, *above[::-1]], strict=True)
             drawn.append(line(list(around), class_="band", **follow))
         points = list(zip(along, row[: known[name]].tolist(), strict=True))
-        kind = f"line one{dashes}"
+        kind = f"line one{dashes}{quiet}"
         if len(points) == 1:
             points, kind = points * 2, "line one single"  # a dot
         drawn.append(line(points, class_=kind, **follow))
@@ -177,6 +208,14 @@ def lines(
         follow["style"] += f";--at:{heights[i]:.4f}"
         parts = h("i"), h("span", _shown(name)), h("b", data_set=f"text:said_of.{i}")
         named.append(h("div", *parts, class_=dashes.strip(), data_go=f"line.{i}", **follow))
+        tied = (
+            f"text:said_of.{i} --x:x --y:height.{i} --number:number.{i} --side:side --on:front.{i}"
+        )
+        numbers.append(h("span", class_="number", style=look, data_set=tied, aria_hidden="true"))
+        if name in room:
+            style = f"{look};--x:{ends[1]:.5g};--y:{points[-1][1]:.5g}"
+            tied = f"--on:front.{i}"
+            ended.append(h("span", _shown(name), class_=room[name], style=style, data_set=tied))
     for name, at_height in zip(level, heights[len(names) :], strict=True):
         parts = h("i"), h("span", name)
         named.append(h("div", *parts, class_="level", style=f"--at:{at_height:.4f}"))
@@ -191,16 +230,22 @@ def lines(
         xlabel=xlabel,
         ylabel=ylabel,
         height=f"{HEIGHT}em",
-        over=[*_flags(upright, ends), knob("--x:x --y:y", drag="at")],
+        over=[
+            *_flags(upright, ends),
+            h("div", *numbers, aria_hidden="true"),
+            h("div", *ended, aria_hidden="true"),
+            knob("--x:x --y:y", drag="at"),
+            note("--x:x --y:y", "front_said", side="fore"),
+            h("span", class_="where", data_set="--x:x text:x_said", aria_hidden="true"),
+        ],
         data_drag="at",
         data_tip="at",
     )
     picture.set("class", "plot named flagged" if upright else "plot named")
-    picture.append(h("div", "at ", h("b", data_set="text:x_said"), class_="where"))
-    picture.append(h("div", *named, class_="names", aria_hidden="true"))
-    middle, step = (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 40
-    if measured:
-        middle, step = place_near(middle)[0], axis.diff().min().item()
+    for tick in picture.find("div[@class='xticks']"):
+        tick.set("data-set", "--x:x")  # it makes room for the place that is told there
+    picture.append(h("div", *named, class_="names", data_set="--end:end", aria_hidden="true"))
+    step = axis.diff().min().item() if measured else (ends[1] - ends[0]) / 40
     if whole and xscale == "linear" and not measured:
         step = max(1, round(step))
     return LiveFigure(
@@ -217,13 +262,16 @@ def lines(
             "x": axis.tolist(),
             "rows": [row[: known[name]].tolist() for name, row in table.items()],
             "size": [ends[1] - ends[0], high - low],
+            "low": low,
+            "gap": NUMBERS / HEIGHT,
+            "side": SIDE,
             "log": xscale == "log",
             "whole": whole,
             "measured": measured,
             "digits": digits,
             "says": says,
         },
-        state={"at": middle, "line": start},
+        state={"at": begin, "line": start},
         values=values,
         describe=describe,
     )
@@ -274,6 +322,21 @@ def lengths(
         says=says,
         measured=True,
     )
+
+
+def _room(ends: Mapping[str, float]) -> dict[str, str]:
+    """The lines whose end has room for a name, on a phone, and whether above it or under it.
+
+    A long name would lie across the other lines: it stands below the picture alone.
+    """
+    names, enough = sorted(ends, key=ends.__getitem__), 2 * LETTERS / HEIGHT
+    free = [ends[upper] - ends[lower] > enough for lower, upper in pairwise(names)]
+    above, below = [*free, True], [False, *free]
+    return {
+        name: "ended" if over else "ended under"
+        for name, over, under in zip(names, above, below, strict=True)
+        if (over or under) and len(_shown(name)) <= LONG
+    }
 
 
 def _shown(name: str) -> str:

@@ -18,8 +18,13 @@ export default live({
       cell: clipped.map((relative) => (0.6 * relative) / (words.length - 1)),
       said_of: clipped.map((relative) => fixed(relative, 0)),
       on,
+      row: words.length - 1 - i,
+      column: j,
+      i_on: words.map((_, n) => +(n === i)),
+      j_on: words.map((_, n) => +(n === j)),
       relative: here,
       relative_said: fixed(here, 0),
+      true_said: fixed(j - i, 0),
       count: sum(on),
       kinds: new Set(clipped).size,
       query: words[i],
@@ -30,8 +35,9 @@ export default live({
     };
   },
   describe(_, v) {
+    const told = v.relative_said === v.true_said ? "" : `, told as ${v.relative_said}`;
     return (
-      `From ${v.query} at ${v.i_said} to ${v.key} at ${v.j_said}: ${v.relative_said}, as in ` +
+      `From ${v.query} at ${v.i_said} to ${v.key} at ${v.j_said}: ${v.true_said}${told}, as in ` +
       `${v.count} cells. There are ${v.kinds} different relative positions.`
     );
   },

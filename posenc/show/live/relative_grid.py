@@ -60,8 +60,13 @@ def relative_grid(
             "cell": (0.6 * clipped.double() / last).flatten().tolist(),
             "said_of": [fixed(value, 0) for value in clipped.flatten().tolist()],
             "on": same.flatten().int().tolist(),
+            "row": last - i,
+            "column": j,
+            "i_on": [int(n == i) for n in range(len(words))],
+            "j_on": [int(n == j) for n in range(len(words))],
             "relative": clipped[i, j].item(),
             "relative_said": fixed(clipped[i, j].item(), 0),
+            "true_said": fixed(j - i, 0),
             "count": int(same.sum()),
             "kinds": len(clipped.unique()),
             "query": words[i],
@@ -72,9 +77,11 @@ def relative_grid(
         }
 
     def describe(state: State, values: dict) -> str:
+        relative, told = values["true_said"], values["relative_said"]
+        told = relative if told == relative else f"{relative}, told as {told}"
         return (
             f"From {values['query']} at {values['i_said']} to {values['key']} at "
-            f"{values['j_said']}: {values['relative_said']}, as in {values['count']} cells. "
+            f"{values['j_said']}: {told}, as in {values['count']} cells. "
             f"There are {values['kinds']} different relative positions."
         )
 
@@ -96,8 +103,12 @@ def relative_grid(
                     aria_hidden="true",
                 )
             )
+    one = {"width": 1, "height": 1}
     picture = plot(
         *cells,
+        h("rect", **one | {"width": len(words)}, class_="row p", data_set="--y:row"),
+        h("rect", **one | {"height": len(words)}, class_="column", data_set="--x:column"),
+        h("rect", **one, class_="chosen", data_set="--x:column --y:row"),
         x=(0, len(words)),
         y=(0, len(words)),
         xticks={j + 0.5: word for j, word in enumerate(words)},
@@ -109,6 +120,9 @@ def relative_grid(
         data_drag="cell",
         data_tip="cell",
     )
+    for kind, hand in {"yticks": "i_on", "xticks": "j_on"}.items():
+        for n, word in enumerate(picture.find(f"div[@class='{kind}']")):
+            word.set("data-set", f"--on:{hand}.{n}")
     return LiveFigure(
         "relative_grid",
         "Relative positions of all keys to all queries",

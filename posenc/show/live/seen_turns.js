@@ -10,6 +10,10 @@ export default live({
       range(pairs).map((i) => [i, clamp(Math.log10(tokens / around(i, log_base, pairs)), low, high)]);
     const [seen, longer] = [points(before), points(now)];
     const partly = range(pairs).filter((i) => before < around(i, log_base, pairs)).length;
+    const there = range(pairs).filter((i) => {
+      const turn = around(i, log_base, pairs);
+      return before < turn && (now / turn) % 1 > (before - 1) / turn + 1e-9;
+    }).length;
     const middle = Math.floor(pairs / 2);
     return {
       seen,
@@ -17,6 +21,7 @@ export default live({
       partly,
       split: pairs - partly - 0.5,
       new: now > before ? partly : 0,
+      there,
       middle,
       seen_at: seen[middle][1],
       now_at: longer[middle][1],
@@ -31,7 +36,8 @@ export default live({
       `Base ${v.base_said}, trained on ${v.trained_said} tokens: ${v.partly} of ${pairs} pairs have ` +
       `not made a full turn; the slowest needs ${v.slowest_said} tokens. `;
     if (!v.new) return said + `A text of ${v.length_said} shows no new angle.`;
-    return said + `In a text of ${v.length_said} these ${v.new} meet new angles on the way.`;
+    return said + `In a text of ${v.length_said} these ${v.new} meet new angles on the way; at ` +
+      `${v.length_said} itself ${v.there} of them point where training never did.`;
   },
   drags: {
     seen: ({ at, state, data: { pairs } }) => ({ trained: tokens(at.y, state, pairs) }),

@@ -52,7 +52,10 @@ def seen_turns(
         before, now = nearest(2 ** state["trained"]), nearest(2 ** state["length"])
         turns = torch.stack((before / around, now / around))
         logs = turns.log10().clamp(LOW, HIGH).tolist()
-        partly = int((turns[0] < 1).sum())
+        slow = turns[0] < 1
+        partly = int(slow.sum())
+        arc = (before - 1) / around  # as much of a turn as training has shown
+        there = int((slow & ((now / around) % 1 > arc + 1e-9)).sum())
         middle = pairs // 2
         return {
             "seen": [[i, y] for i, y in enumerate(logs[0])],
@@ -60,6 +63,7 @@ def seen_turns(
             "partly": partly,
             "split": pairs - partly - 0.5,
             "new": partly if now > before else 0,
+            "there": there,
             "middle": middle,
             "seen_at": logs[0][middle],
             "now_at": logs[1][middle],
@@ -78,7 +82,10 @@ def seen_turns(
         if not values["new"]:
             return said + f"A text of {values['length_said']} shows no new angle."
         length, new = values["length_said"], values["new"]
-        return said + f"In a text of {length} these {new} meet new angles on the way."
+        return said + (
+            f"In a text of {length} these {new} meet new angles on the way; at {length} itself "
+            f"{values['there']} of them point where training never did."
+        )
 
     picture = plot(
         h("rect", y=LOW, height=-LOW, width=pairs, class_="unseen", data_set="--x:split"),

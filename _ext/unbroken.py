@@ -1,0 +1,61 @@
+"""What a line must not break: a formula and the comma after it, a name such as GPT-J.
+
+A browser may end a line after any formula, and then the next begins with a full stop.
+"""
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+CLASS = "unbroken"
+OPENS, CLOSES = re.compile(r"[(\[“]+$"), re.compile(r"[.,;:!?)\]”…]+")
+NAME = re.compile(r"\b[A-Z]\w*-\w{1,2}\b")  # GPT-J, Transformer-XL: a tail too short for a line
+VERBATIM = nodes.literal | nodes.literal_block | nodes.math | nodes.math_block | nodes.raw
+
+
+def hold_formulas(doctree: nodes.document) -> None:
+    """Put each formula together with the bracket before it and the punctuation after it."""
+    for formula in list(doctree.findall(nodes.math)):
+        line, at = formula.parent, formula.parent.index(formula)
+        held = [formula]
+        if at + 1 < len(line) and (found := cut(line, at + 1, CLOSES.match)):
+            held.append(found)
+        if at and (found := cut(line, at - 1, OPENS.search)):
+            held.insert(0, found)
+        if len(held) > 1:
+            line.replace(formula, nodes.inline("", "", *held, classes=[CLASS]))
+
+
+def cut(line: nodes.Element, at: int, find) -> nodes.Text | None:
+    """Take what is found at the edge of a text out of it; None if it is no text, or not there."""
+    text = line[at]
+    if not isinstance(text, nodes.Text) or not (found := find(text)):
+        return None
+    line[at] = nodes.Text(text[: found.start()] + text[found.end() :])
+    return nodes.Text(found[0])
+
+
+def hold_names(doctree: nodes.document) -> None:
+    """Put the parts of names together that a hyphen joins to a short one."""
+    for text in list(doctree.findall(lambda n: isinstance(n, nodes.Text) and NAME.search(n))):
+        if isinstance(text.parent, VERBATIM):
+            continue
+        parts, end = [], 0
+        for name in NAME.finditer(text):
+            parts.append(nodes.Text(text[end : name.start()]))
+            parts.append(nodes.inline("", name[0], classes=[CLASS]))
+            end = name.end()
+        text.parent.replace(text, [*parts, nodes.Text(text[end:])])
+
+
+def hold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Do both, when all references have their texts."""
+    hold_formulas(doctree)
+    hold_names(doctree)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("doctree-resolved", hold, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
