@@ -5,6 +5,15 @@ const { dataset } = document.documentElement;
 if (!["light", "dark"].includes(dataset.mode))
   dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 
+// Each of the theme's scripts waits for the whole page, and all would run in one long task; in a
+// task each, the reader's hand comes between.
+const listen = document.addEventListener;
+document.addEventListener = (type, react, ...options) => listen.call(document, type,
+  type === "DOMContentLoaded" ? (event) => setTimeout(() => react(event)) : react, ...options);
+
+// A face that is asked for when its first letter is met comes late, and the page is laid out again.
+for (const face of document.fonts) if (face.family.includes("Source")) face.load();
+
 // What is far below is laid out when it comes near, with heights that are guessed until then. So
 // whoever jumps, or comes to anywhere but a page's top, has all of it laid out before.
 const whole = () => document.documentElement.classList.add("whole");
