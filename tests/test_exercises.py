@@ -57,6 +57,7 @@ def solution(name, *, stub=False):
     return namespace[name]
 
 
+@functools.cache
 def refusals(name, answer, seed=0):
     """How many of the hidden tests an answer fails."""
     return sum(not test(answer).passed for test in hidden_tests(name, seed))
