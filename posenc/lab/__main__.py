@@ -60,7 +60,9 @@ def main(arguments: list[str]) -> int:
         sweeper.add_argument(f"--{name.replace('_', '-')}", type=_positive)
     sweeper.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     student = parsers.add_parser("study", help="do what is missing of the book's own study")
-    student.add_argument("--only", nargs="+", choices=study.EXPERIMENTS)
+    part = student.add_mutually_exclusive_group()
+    part.add_argument("--only", nargs="+", choices=study.EXPERIMENTS)
+    part.add_argument("--again", action="store_true", help="the second look, in a file of its own")
     for one in (sweeper, student):
         one.add_argument("--results", type=_own, required=True, metavar="FOLDER")
         one.add_argument("--jobs", type=_positive, help="processes; one a core by default")
@@ -117,6 +119,12 @@ def _sweep(options: argparse.Namespace, command: str) -> int:
 
 
 def _study(options: argparse.Namespace, command: str) -> int:
+    if options.again:
+        path = options.results / "again.jsonl"
+        todo = study.second_look(records.recorded())
+        count = sweep(todo, path, command=command, jobs=options.jobs, scheduler=options.scheduler)
+        print(f"{count} runs were executed; {path} holds all of the second look")
+        return 0
     path = options.results / "study.jsonl"
     names = options.only or list(study.EXPERIMENTS)
     count = 0

@@ -22,6 +22,7 @@ FORMAT = "posenc.lab 2"
 SHIPPED = Path(__file__).parent / "results"
 _FIRST = "posenc.lab 1"  # what the first design's records say
 _STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}  # as pydantic reads it
+_DESIGNS = {"second": SHIPPED, "first": SHIPPED / "first", "again": SHIPPED / "again"}
 _EMPTY = 65_535  # a packed nan
 
 
@@ -217,7 +218,8 @@ def recorded(design: str = "second") -> list[Record]:
 
     Args:
         design: "second", or "first" for those that this book began with: another text, of which
-            parts of the test stood in the training part, one length a task, nothing tuned.
+            parts of the test stood in the training part, one length a task, nothing tuned;
+            or "again" for the second look at the second, see `study.second_look`.
 
     Raises:
         ValueError: if there is no such design, or a line of it is no record.
@@ -226,7 +228,7 @@ def recorded(design: str = "second") -> list[Record]:
         >>> {"rope", "alibi"} <= {record.run.method for record in recorded("first")}
         True
     """
-    folder = named("design", design, {"second": SHIPPED, "first": SHIPPED / "first"})
+    folder = named("design", design, _DESIGNS)
     records, problems = read(folder)
     if problems:
         raise ValueError(f"every shipped line must be a record, got {problems[0]}")
