@@ -52,7 +52,7 @@ class Agreement:
 
     def __str__(self) -> str:
         lines = [f"agree{self.limit}" if self.agrees else "differ"]
-        if self._unseen:
+        if self.unseen:
             lines = ["undecided: no difference was seen, but not everything could be compared"]
         rows = list(zip(self.positions, self.differences, self.tolerances, strict=True))
         shown = [row for row in rows if row[0] in (*SHOWN, self.begins)]
@@ -68,16 +68,16 @@ class Agreement:
             lines.append("  scores q.k agree: one offset for all, or channels in another order")
         if self.mistake:
             lines.append(f"  looks like: {self.mistake}\n    {self.hint}")
-        elif not self.agrees and not self.scores_agree and not self._unseen:
+        elif not self.agrees and not self.scores_agree and not self.unseen:
             lines.append("  looks like no mistake that is known here; identify() shows both apart")
         lines += [f"  {note}" for note in self.notes]
         lines += [f"  could not be compared: {text}" for text in self.undecided]
-        lines += [f"  compared: {'; '.join(self.compared)}"] * bool(self.agrees or self._unseen)
+        lines += [f"  compared: {'; '.join(self.compared)}"] * bool(self.agrees or self.unseen)
         return "\n".join(lines + [f"  not compared: {text}" for text in self.not_compared])
 
     @property
-    def _unseen(self) -> bool:
-        """Whether it fails for want of a look alone."""
+    def unseen(self) -> bool:
+        """Whether it fails for want of a look alone: no difference was seen."""
         return bool(self.undecided) and self.begins is None and not self.mistake
 
     __repr__ = __str__

@@ -9,15 +9,18 @@ from torch import Tensor
 
 from posenc.alibi import alibi_slopes
 from posenc.verify.names import number
+from posenc.verify.standing import elsewhere, relative_in, spots
 
 Found = tuple[dict, dict, tuple, tuple]  # facts, data, warnings, unknown
 HIDDEN = -1e4  # a bias at most this is a mask
+FEWEST = 4
+"""How many keys must lie on a line to tell where queries stand that are not at the end."""
 
 
 def identify_bias(bias: Tensor) -> Found:
     """Name a bias that is added to scores, [h, q, k] or [1, h, q, k]; q may be 1, or fewer than k.
 
-    The last query is taken to stand at the last key.
+    The last query is taken to stand at the last key, or else where the numbers say.
     """
     if not isinstance(bias, Tensor):
         raise ValueError(
@@ -25,23 +28,36 @@ def identify_bias(bias: Tensor) -> Found:
         )
     bias = one_of_batch(bias, "bias")
     rounded = precision_of(bias)
-    blur = torch.finfo(bias.dtype).eps if bias.is_floating_point() else 0.0
+    given = bias.dtype if bias.is_floating_point() else None
     bias = bias.detach().double()
     heads, q, k = bias.shape
-    relative = torch.arange(k) - torch.arange(k - q, k)[:, None]
-    past = (relative <= 0) & (bias > HIDDEN).all(dim=0)
-    slopes, one_row, straight = _slopes(bias, relative, past, max(1e-5, 2 * blur))
-    if not straight and rounded is not None:
-        blur = torch.finfo(rounded).eps
-        slopes, one_row, straight = _slopes(bias, relative, past, 2 * blur)
-    if not straight:
+    if not bias.any():
+        return {"form": "0 everywhere"}, {"method": "unknown"}, (), ("what it is to be",)
+    lines, first, end = None, None, max(k - q, 0)
+    places = [end] + [place(bias) for place in (nearest_key, farthest_key)] * (q < k)
+    for first in dict.fromkeys(places):
+        relative = relative_in(q, k, first)
+        past = (relative <= 0) & (bias > HIDDEN).all(dim=0)
+        if past[-1].sum() < (2 if first == end else FEWEST):
+            continue
+        for low in (given, rounded):
+            blur = torch.finfo(low).eps if low is not None else 0.0
+            lines = _slopes(bias, relative, past, max(1e-5, 2 * blur))
+            if lines[2]:
+                break
+        if lines[2]:
+            break
+    if lines is None or not lines[2]:
         facts = {
             "form": "no straight lines: not ALiBi, if no row is padded; T5's is learned, identify "
             "its buckets"
         }
         return facts, {"method": "unknown"}, (), ("what was learned or computed here",)
+    slopes, one_row, _ = lines
     named, order, data, warnings = _name_slopes(slopes, max(1e-3, 2 * blur))
     unknown = ("whether queries and keys are where they are taken to be",)
+    if first != end:
+        unknown = (elsewhere(first, q, k),)
     if data.get("factor", 1) < 1 and "sqrt" in named:
         unknown += (
             "whether the model divides its bias by sqrt(head_dim), as Falcon alone does: compare "
@@ -65,8 +81,29 @@ def identify_bias(bias: Tensor) -> Found:
         facts["precision"] = f"{rounded}: neighbouring keys may get one number".replace(
             "torch.", ""
         )
+    if first != end:
+        facts["queries"] = f"at {spots(first, q)} of {k} keys, not the last keys"
     data = {"method": "alibi", "slopes": slopes.tolist(), "one_row": one_row, **data}
     return facts, data, warnings, unknown
+
+
+def nearest_key(bias: Tensor) -> int:
+    """The key that the first query prefers, its own if that bias falls with the distance."""
+    row = _steepest(bias)
+    return int((row == row.max()).nonzero()[0, 0])
+
+
+def farthest_key(bias: Tensor) -> int:
+    """The key that the first query likes least, its own if the sign is wrong."""
+    row = _steepest(bias)
+    return int((row == row[row > HIDDEN].min()).nonzero()[0, 0])
+
+
+def _steepest(bias: Tensor) -> Tensor:
+    """The first query's row, of the head in which keys differ most."""
+    row = bias[:, 0].double()
+    shown = row.where(row > HIDDEN, row.amax(dim=-1, keepdim=True))
+    return row[int((shown.amax(dim=-1) - shown.amin(dim=-1)).argmax())]
 
 
 def one_of_batch(bias: Tensor, what: str) -> Tensor:

@@ -11,19 +11,47 @@ from torch import Tensor
 
 from posenc.t5 import t5_buckets
 from posenc.verify.known import Mistake, recognise
+from posenc.verify.standing import elsewhere, relative_in, require_first_query, spots
 
 Found = tuple[dict, dict, tuple, tuple]  # facts, data, warnings, unknown
+FEWEST = 8
+"""How many different buckets some rows of a matrix must show to tell their rule."""
 
 
 def identify_buckets(buckets: Tensor | Callable[[Tensor], Tensor]) -> Found:
-    """Name a bucketing of relative positions: a function of key - query, or its matrix [q, k]."""
+    """Name a bucketing of relative positions: a function of key - query, or its matrix [q, k].
+
+    Of fewer queries than keys it is found out where they stand.
+    """
     relative, seen = by_distance(buckets)
+    if not isinstance(buckets, Tensor) or buckets.shape[0] >= buckets.shape[1]:
+        return _named(relative, seen)
+    q, k = buckets.shape
+    if len(seen.unique()) < FEWEST:
+        shown = ", ".join(map(str, seen.unique().tolist()))
+        facts = {"form": f"no buckets but {shown}: too few to tell"}
+        return facts, {"method": "unknown"}, (), ("the rule, and where queries stand",)
+    first = standing_at(seen, q)
+    for start in dict.fromkeys((k - q, k - q if first is None else first)):
+        facts, data, warnings, unknown = found = _named(relative + k - q - start, seen)
+        if data["method"] != "unknown":
+            at_end = "the last keys" if start == k - q else "not the last keys"
+            facts["queries"] = f"at {spots(start, q)} of {k} keys, {at_end}"
+            data["first_query"] = start
+            more = () if start == k - q else (elsewhere(start, q, k),)
+            return facts, data, warnings, (*more, *unknown)
+    return found
+
+
+def _named(relative: Tensor, seen: Tensor) -> Found:
     for flipped in (False, True):
         r = -relative if flipped else relative
-        for both in (True, False):
+        one_side = bool((r <= 0).all())
+        for both in (not one_side, one_side):
             fits = _bucket_settings(seen, r, both)
             if fits:
-                return _bucket_report(fits, both, flipped)
+                facts, data, warnings, unknown = _bucket_report(fits, both, flipped)
+                return facts, data, warnings, (*((NO_KEYS_AFTER,) * one_side), *unknown)
     facts = {"form": f"{len(seen.unique())} buckets that are not T5's"}
     for count, distance in ((32, 128), (64, 128), (32, 256), (16, 64)):
         for both in (True, False):
@@ -37,30 +65,56 @@ def identify_buckets(buckets: Tensor | Callable[[Tensor], Tensor]) -> Found:
     return facts, {"method": "unknown"}, (), ("the rule",)
 
 
-def by_distance(buckets: Tensor | Callable) -> tuple[Tensor, Tensor]:
+NO_KEYS_AFTER = (
+    "whether keys after the query have buckets of their own: none is seen; an encoder with twice "
+    "as many buckets gives these"
+)
+
+
+def standing_at(seen: Tensor, q: int) -> int | None:
+    """The key at which the first query stands, by its bucket: no key before it has bucket 0.
+
+    Args:
+        seen: buckets along the diagonals of a matrix, from `by_distance`.
+        q: how many queries it has.
+    """
+    zero = (seen == 0).nonzero().flatten()
+    first = int(zero[0]) + 1 - q if len(zero) else -1
+    return first if first >= 0 else None
+
+
+def by_distance(
+    buckets: Tensor | Callable, first_query: int | None = None
+) -> tuple[Tensor, Tensor]:
     """Relative positions (key - query), rising, and the bucket of each.
 
     Args:
-        buckets: a matrix [q, k], the first query at the first key; or a function of relative
-            positions, of a tensor of them or of one number.
+        buckets: a matrix [q, k]; or a function of relative positions, of a tensor of them or of
+            one number.
+        first_query: the key at which the first query of a matrix stands; otherwise the last one
+            stands at the last key.
 
     Raises:
         ValueError: if a matrix has other axes, or buckets that do not depend on key - query alone;
             or if a function gives no integer for each relative position.
     """
     if isinstance(buckets, Tensor):
-        if buckets.ndim != 2:
-            raise ValueError(f"buckets must be [q, k], got shape {tuple(buckets.shape)}")
+        if buckets.ndim != 2 or buckets.is_floating_point():
+            raise ValueError(
+                "buckets must be integers [q, k], before the learned numbers are looked up, got "
+                f"{buckets.dtype} of shape {tuple(buckets.shape)}"
+            )
         if buckets.numel() == 0:
             return torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long)
         q, k = buckets.shape
-        relative = torch.cat((torch.arange(1 - q, 0), torch.arange(k)))
+        require_first_query(first_query, q, k)
+        relative = torch.arange(1 - q, k) + relative_in(q, k, first_query)[0, 0]
         seen = torch.cat((buckets[1:, 0].flip(0), buckets[0])).long()
         again = seen[torch.arange(k) - torch.arange(q)[:, None] + q - 1]
         if not torch.equal(again, buckets.long()):
             row, column = (again != buckets.long()).nonzero()[0].tolist()
             raise ValueError(
-                "buckets must depend on key - query alone, the first query at the first key; got "
+                "buckets must depend on key - query alone, queries and keys in order; got "
                 f"{int(buckets[row, column])} at [{row}, {column}] and {int(again[row, column])} "
                 "elsewhere on that diagonal"
             )
@@ -193,7 +247,6 @@ def _bucket_report(fits: list[tuple[int, int]], both: bool, flipped: bool) -> Fo
     warnings = ("the sign is exchanged: T5 counts key - query",) if flipped else ()
     others = [d for _, d in fits[1:4]]
     facts = {"form": "T5's buckets", **_settings(count, distance, both)}
-    facts["max_distance"] += f" (as well: {', '.join(map(str, others))})" * bool(others)
     data = {
         "method": "t5",
         "num_buckets": count,
@@ -201,9 +254,8 @@ def _bucket_report(fits: list[tuple[int, int]], both: bool, flipped: bool) -> Fo
         "bidirectional": both,
         "sign": -1 if flipped else 1,
     }
-    return (
-        facts,
-        data,
-        warnings,
-        ("the learned numbers of the buckets, and that scores are not scaled",),
-    )
+    unknown = ("the learned numbers of the buckets, and that scores are not scaled",)
+    if others:
+        shown = ", ".join(map(str, others))
+        unknown = (f"which max_distance: {shown} give the same buckets as far as seen", *unknown)
+    return facts, data, warnings, unknown

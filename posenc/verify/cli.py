@@ -48,6 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument(
         "--length", type=int, help="of the text that the config.json's frequencies are for"
     )
+    two.add_argument(
+        "--first-query", type=int, help="the key at which the first query of a bias stands"
+    )
     for command in (one, two):
         command.add_argument("--kind", choices=KINDS)
         command.add_argument("--dim", type=int, help="channels of a head")
@@ -70,7 +73,7 @@ def _identify(options: argparse.Namespace):
 def _compare(options: argparse.Namespace):
     reference = options.reference
     reference = reference if Path(reference).exists() else _load(reference)
-    chosen = {"layer": options.layer, "length": options.length}
+    chosen = {name: getattr(options, name) for name in ("layer", "length", "first_query")}
     found = compare(_load(options.yours), reference, **chosen, **_options(options))
     return found, int(not found.agrees)
 

@@ -12,11 +12,11 @@ from torch import Tensor
 from posenc.verify.agreement import Agreement
 from posenc.verify.biases import slopes_of
 from posenc.verify.calls import as_turn
-from posenc.verify.entries import compare_biases, compare_buckets, compare_tables
+from posenc.verify.entries import OTHER, compare_biases, compare_buckets, compare_tables
 from posenc.verify.identify import KINDS, identify
 from posenc.verify.measure import FAR, NEAR
 from posenc.verify.models import Layer, Model, models
-from posenc.verify.references import Reference, bias_for, of_layer, references
+from posenc.verify.references import Reference, bias_rule, of_layer, references
 from posenc.verify.rope import Rope
 from posenc.verify.rotations import TURNS, compare_rotations
 from posenc.verify.temperature import FORGOTTEN, edges, grows, rule_told
@@ -34,6 +34,7 @@ def compare(
     dim: int | None = None,
     dtype: torch.dtype | None = None,
     tolerance: float = 1.0,
+    first_query: int | None = None,
 ) -> Agreement:
     """Hold an implementation against another one, or against a configuration.
 
@@ -69,13 +70,15 @@ def compare(
             head if a configuration tells it (qk_nope_head_dim).
         dtype: of the vectors handed over; float32 and then a low precision if None.
         tolerance: multiplies what rounding explains.
+        first_query: the key at which the first query of a bias or of buckets [q, k] stands; the
+            last query stands at the last key if None, as in a decode step.
 
     Returns:
         The verdict, with the position where it begins and the known mistake it looks like.
 
     Raises:
-        ValueError: if kind is unknown, the two take heads of different widths, tensors have
-            different shapes, or one cannot be called.
+        ValueError: if kind is unknown, first_query is no key's, the two take heads of different
+            widths, tensors have different shapes, or one cannot be called.
 
     Example:
         >>> from posenc import angles, inverse_frequencies, rotate
@@ -94,6 +97,7 @@ def compare(
         "dtype": dtype or torch.float32,
         "low": dtype is None,
         "tolerance": tolerance,
+        "first_query": first_query,
     }
     if isinstance(yours, Layer):
         if yours.rope is None:
@@ -119,14 +123,14 @@ def compare(
     tensors = all(isinstance(t, Tensor) and not t.is_complex() for t in (yours, reference))
     kind = kind or (_kind(reference) if tensors else "rotation")
     if kind == "buckets":
-        return compare_buckets(yours, reference)
+        return compare_buckets(yours, reference, first_query=first_query)
     if kind == "rotation":
         return _rotation(yours, Reference("", kind, reference), options)
     for thing in (yours, reference):
         if not isinstance(thing, Tensor):
             raise ValueError(f"a {kind} is compared as a tensor, got {type(thing).__name__}")
     if kind == "bias":
-        return compare_biases(yours, reference, tolerance=tolerance)
+        return compare_biases(yours, reference, tolerance=tolerance, first_query=first_query)
     return compare_tables(yours, reference, kind, tolerance)
 
 
@@ -146,7 +150,8 @@ def _against(yours: object, told: list[Reference], kind: str | None, options: di
     best = best or max(found, key=lambda pair: _near_agreement(pair[1]))
     each, verdict = best
     if not verdict.agrees:
-        held = f"held against {each.name}" + "; yours agrees with no other" * (len(told) > 1)
+        held = f"held against {each.name}"
+        held += "; yours agrees with no other" * (len(told) > 1 and not verdict.unseen)
         return replace(verdict, notes=(*((held,) if each.name else ()), *verdict.notes))
     agreed = [other.name for other, one in found if one.agrees]
     not_compared = tuple(
@@ -165,7 +170,8 @@ def _near_agreement(verdict: Agreement) -> tuple:
     tried = bool(verdict.positions) or bool(verdict.mistake)
     other = FORGOTTEN in verdict.mistake or TURNS in verdict.mistake  # of another kind of layer
     size = max(verdict.differences, default=0.0)
-    return tried and not other, begins, bool(verdict.mistake), -size
+    named = bool(verdict.mistake) + (not verdict.mistake.startswith(OTHER))
+    return verdict.unseen, tried and not other, begins, named, -size
 
 
 def _of_another_layer(
@@ -204,33 +210,39 @@ def _or_of_another_width(
 
 
 def _one(yours: object, reference: Reference, options: dict) -> Agreement:
+    first_query = options["first_query"]
     if reference.kind == "buckets":
-        return compare_buckets(yours, reference.thing)
+        return compare_buckets(yours, reference.thing, first_query=first_query)
     if reference.kind == "bias":
-        return _bias(yours, reference.thing, options["tolerance"])
+        tolerance = options["tolerance"]
+        return _bias(yours, reference.thing, tolerance=tolerance, first_query=first_query)
     return _rotation(yours, reference, options)
 
 
-def _bias(yours: object, slopes: Tensor, tolerance: float) -> Agreement:
+def _bias(yours: object, slopes: Tensor, *, tolerance: float, first_query: int | None) -> Agreement:
     if not isinstance(yours, Tensor):
-        raise ValueError(f"a bias is compared as a tensor [h, q, k], got {type(yours).__name__}")
+        raise ValueError(
+            "a bias is compared as a tensor [h, q, k]: call it and give what it returns, "
+            f"got {type(yours).__name__}"
+        )
     if yours.ndim >= 3 and 0 < yours.shape[-3] < len(slopes):
-        return _bias_of_a_rank(yours, slopes, tolerance)
+        return _bias_of_a_rank(yours, slopes, tolerance=tolerance, first_query=first_query)
     if yours.ndim < 3 or yours.shape[-3] != len(slopes):
         raise ValueError(
             f"yours must be [h, q, k] with {len(slopes)} heads, got {tuple(yours.shape)}"
         )
-    verdict = compare_biases(yours, bias_for(slopes, yours.shape), tolerance=tolerance, causal=True)
+    verdict = compare_biases(yours, bias_rule(slopes), tolerance=tolerance, first_query=first_query)
     if not verdict.agrees:
         return verdict
-    left_out = (
-        "keys after the query",
-        "whether queries stand where they are taken to: the last one at the last key",
-    )
+    left_out = ["keys after the query"]
+    if first_query is None:
+        left_out.append(
+            "whether queries stand where they are taken to: the last one at the last key"
+        )
     return replace(verdict, not_compared=(*left_out, *verdict.not_compared))
 
 
-def _bias_of_a_rank(yours: Tensor, slopes: Tensor, tolerance: float) -> Agreement:
+def _bias_of_a_rank(yours: Tensor, slopes: Tensor, **options) -> Agreement:
     """Hold some of the heads, as one rank of several has them, against each of the shares."""
     own, heads = yours.shape[-3], len(slopes)
     if heads % own:
@@ -239,7 +251,7 @@ def _bias_of_a_rank(yours: Tensor, slopes: Tensor, tolerance: float) -> Agreemen
             f"has, got {tuple(yours.shape)}"
         )
     for first in range(0, heads, own):
-        verdict = _bias(yours, slopes[first : first + own], tolerance)
+        verdict = _bias(yours, slopes[first : first + own], **options)
         if verdict.agrees:
             share = f" with heads {first} to {first + own - 1} of {heads}"
             others = "the other heads, which other ranks have"
@@ -248,7 +260,7 @@ def _bias_of_a_rank(yours: Tensor, slopes: Tensor, tolerance: float) -> Agreemen
                 limit=share + verdict.limit,
                 not_compared=(others, *verdict.not_compared),
             )
-    if not _bias(yours, slopes_of(own), tolerance).agrees:
+    if not _bias(yours, slopes_of(own), **options).agrees:
         text = f"yours has {own} of {heads} heads, and is no share of these"
         return replace(verdict, notes=(text, *verdict.notes))
     return Agreement(
@@ -263,6 +275,11 @@ def _bias_of_a_rank(yours: Tensor, slopes: Tensor, tolerance: float) -> Agreemen
 
 
 def _rotation(yours: object, reference: Reference, options: dict) -> Agreement:
+    if options["first_query"] is not None:
+        raise ValueError(
+            "first_query is of a bias or of buckets; the reference rotates, "
+            f"got {options['first_query']}"
+        )
     dtype, tolerance = options["dtype"], options["tolerance"]
     given = {"apply": options["apply"], "dtype": dtype}
     dim, thing = options["dim"], reference.thing

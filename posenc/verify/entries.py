@@ -7,21 +7,24 @@ import torch
 from torch import Tensor
 
 from posenc.verify.agreement import Agreement
-from posenc.verify.biases import HIDDEN, one_of_batch, precision_of
-from posenc.verify.buckets import bucket_mistakes, by_distance
+from posenc.verify.biases import HIDDEN, nearest_key, one_of_batch, precision_of
+from posenc.verify.buckets import bucket_mistakes, by_distance, standing_at
 from posenc.verify.identify import Identity, identify
 from posenc.verify.known import recognise
 from posenc.verify.names import number
+from posenc.verify.standing import elsewhere, misplaced, relative_in, require_first_query
 
 
-def compare_buckets(yours: Tensor | Callable, reference: Tensor | Callable) -> Agreement:
+def compare_buckets(
+    yours: Tensor | Callable, reference: Tensor | Callable, *, first_query: int | None = None
+) -> Agreement:
     """Buckets as functions of relative positions (key - query), or as matrices [q, k]."""
-    (mine, one), (theirs, two) = (by_distance(thing) for thing in (yours, reference))
-    both = mine[torch.isin(mine, theirs)]
-    one, two = one[torch.isin(mine, both)], two[torch.isin(theirs, both)]
-    wrong = one != two
+    mine, one = by_distance(yours, first_query)
+    alike = isinstance(reference, Tensor) and reference.shape == getattr(yours, "shape", None)
+    theirs, two = by_distance(reference, first_query if alike else None)
+    wrong, both = _buckets_apart(mine, one, theirs, two)
     if not wrong.any():
-        notes = (f"all {one.numel()} buckets are the same",)
+        notes = (f"all {len(both)} buckets are the same",)
         farther = len(mine) != len(theirs) or len(both) < len(mine)
         beyond = ("relative positions beyond these, which one of both does not have",)
         ends = both[[0, -1]].tolist() if len(both) else []
@@ -29,34 +32,84 @@ def compare_buckets(yours: Tensor | Callable, reference: Tensor | Callable) -> A
             (f"{len(both)} buckets, of relative positions {ends[0]} to {ends[1]}",) if ends else ()
         )
         return Agreement(True, notes=notes, compared=seen, not_compared=beyond * farther)
-    notes = [f"{int(wrong.sum())} of {one.numel()} buckets differ"]
+    notes = [f"{int(wrong.sum())} of {len(both)} buckets differ"]
     notes.append(f"the nearest at distance {both[wrong].abs().min().item()}")
+    places = [mine]
+    if isinstance(yours, Tensor) and yours.shape[0] < yours.shape[1]:
+        q, k = yours.shape
+        first, told = standing_at(one, q), -int(mine[q - 1])
+        if first is not None:
+            there = mine + told - first
+            if not _buckets_apart(there, one, theirs, two)[0].any():
+                return _standing_elsewhere(first, first_query, q, k, f"{len(one)} buckets")
+            places += [there] * (first_query is None)
     found, wanted = (identify(thing, kind="buckets") for thing in (yours, reference))
     known = None
     settings = {key: wanted.data.get(key) for key in ("num_buckets", "max_distance")}
     if wanted.data["method"] == "t5":
         mistakes = bucket_mistakes(**settings, bidirectional=wanted.data["bidirectional"])
-        known = recognise(mistakes, [(both,)], [one], torch.equal)
+        tried = (recognise(mistakes, [(place,)], [one], torch.equal) for place in places)
+        known = next((mistake for mistake in tried if mistake), None)
     told = (known.name, known.hint) if known else _changed(found, wanted)
     return Agreement(False, mistake=told[0], hint=told[1], notes=tuple(notes))
 
 
+def _buckets_apart(mine: Tensor, one: Tensor, theirs: Tensor, two: Tensor) -> tuple[Tensor, Tensor]:
+    """Where buckets differ, and the relative positions that both have."""
+    both = mine[torch.isin(mine, theirs)]
+    return one[torch.isin(mine, both)] != two[torch.isin(theirs, both)], both
+
+
+def _standing_elsewhere(
+    first: int, first_query: int | None, q: int, k: int, seen: str
+) -> Agreement:
+    """The verdict on what is right if queries begin at `first`: they do not, or nobody said so."""
+    if first_query is None:
+        return Agreement(False, compared=(seen,), undecided=(elsewhere(first, q, k),))
+    name, hint = misplaced(first, first_query, q)
+    return Agreement(False, mistake=name, hint=hint)
+
+
 def compare_biases(
-    yours: Tensor, reference: Tensor, *, tolerance: float, causal: bool = False
+    yours: Tensor,
+    reference: Tensor | Callable[[Tensor], Tensor],
+    *,
+    tolerance: float,
+    first_query: int | None = None,
 ) -> Agreement:
     """Biases that are added to scores; softmax forgets one number a row.
 
     Args:
         yours: [h, q, k] or with a batch.
-        reference: likewise.
+        reference: likewise; or a function of key - query that gives it: then keys after the query
+            are left out.
         tolerance: multiplies what rounding explains.
-        causal: whether keys after the query are left out, the last query at the last key.
+        first_query: the key at which the first query stands; the last one at the last key if None.
     """
-    yours, reference = (one_of_batch(t, w) for t, w in ((yours, "yours"), (reference, "reference")))
+    yours = one_of_batch(yours, "yours")
+    _, q, k = yours.shape
+    require_first_query(first_query, q, k)
+    relative = relative_in(q, k, first_query)
+    if isinstance(reference, Tensor):
+        return _biases_apart(yours, one_of_batch(reference, "reference"), relative, tolerance)
+    verdict = _biases_apart(yours, reference(relative), relative, tolerance, causal=True)
+    first = nearest_key(yours) if q < k else None
+    if verdict.agrees or first is None or first == -int(relative[0, 0]):
+        return verdict
+    there = relative_in(q, k, first)
+    again = _biases_apart(yours, reference(there), there, tolerance, causal=True)
+    if not again.agrees:
+        return verdict
+    return _standing_elsewhere(first, first_query, q, k, *again.compared)
+
+
+def _biases_apart(
+    yours: Tensor, reference: Tensor, relative: Tensor, tolerance: float, *, causal: bool = False
+) -> Agreement:
+    """The verdict on biases [h, q, k] for these relative positions; those of the past if causal."""
     _same_shape(yours, reference)
     left, right = yours.detach().double(), reference.detach().double()
-    q, k = left.shape[-2:]
-    past = torch.arange(k) <= torch.arange(k - q, k)[:, None]
+    past = relative <= 0
     asked = past if causal else torch.ones_like(past)
     hidden = [(t <= HIDDEN) & asked for t in (left, right)]  # what is no number is not hidden
     shown = asked & ~hidden[0] & ~hidden[1]
@@ -169,6 +222,10 @@ def _slopes_apart(found: Identity, wanted: Identity) -> tuple[str, str] | None:
     )
 
 
+OTHER = "other "
+"""How a mistake begins of which nothing is known but what came out otherwise."""
+
+
 def _told(fact: str | None) -> str:
     """A fact, in quotation marks if it is a sentence."""
     return f'"{fact}"' if ":" in str(fact) else str(fact)
@@ -186,5 +243,5 @@ def _changed(found: Identity, wanted: Identity) -> tuple[str, str]:
     if fresh:
         return fresh[0], hint
     if changed and "unknown" not in (found.data["method"], wanted.data["method"]):
-        return f"other {changed[0].partition(':')[0]}", hint
+        return f"{OTHER}{changed[0].partition(':')[0]}", hint
     return "", hint

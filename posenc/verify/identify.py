@@ -190,7 +190,7 @@ def _gives_integers_one_by_one(rule: Callable) -> bool:
 
 def _is_grid(thing: Tensor) -> bool:
     """Whether [rows, columns, dim] or [1, rows, columns, dim] is a table of sines of both."""
-    if thing.ndim not in (3, 4) or thing.shape[-1] % 2 or thing.abs().max() > 1 + 1e-3:
+    if thing.ndim not in (3, 4) or thing.shape[-1] % 2 or not 0 < thing.abs().max() <= 1 + 1e-3:
         return False
     try:
         return identify_table(thing)[1]["method"] == "axial"

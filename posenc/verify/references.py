@@ -165,8 +165,6 @@ def _beside(layer: Layer) -> tuple[str, ...]:
     return tuple(found)
 
 
-def bias_for(slopes: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """-slope times distance, [h, q, k], with the last query at the last key."""
-    *_, q, k = shape
-    relative = torch.arange(k) - torch.arange(k - q, k)[:, None]
-    return slopes[:, None, None] * relative
+def bias_rule(slopes: Tensor) -> Callable[[Tensor], Tensor]:
+    """-slope times distance, [h, q, k] of key - query [q, k]; keys after the query are left out."""
+    return lambda relative: slopes[:, None, None] * relative
