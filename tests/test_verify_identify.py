@@ -682,3 +682,35 @@ def test_python_m_posenc_runs_it(folder):
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     assert "counted from 1" in done.stdout
+
+
+@pytest.mark.parametrize("offset", [1, -1, 7, 0.5, -40, 1000])
+def test_an_offset_of_any_size_is_told(offset):
+    found = identify(lambda x, p: rotate(x, spread(p + offset), pairing="half"))
+    assert found.data["offset"] == offset
+    sign = "-" if offset < 0 else "+"
+    assert f"position p counts as p {sign} {abs(offset)}" in found.facts["offset"]
+    assert any("wrong beside others that count from 0" in text for text in found.warnings)
+
+
+def test_one_of_three_rows_of_positions_is_no_section():
+    def first(x, positions):
+        given = positions[0] if positions.shape[:-1] == (3,) else positions
+        return rotate(x, spread(given), pairing="half")
+
+    found = identify(first)
+    assert "row 0 alone is looked at: no matter for a text" in found.facts["axes"]
+    assert not found.warnings
+
+
+def test_a_long_text_without_positions_is_called_few_times():
+    rows = 0
+
+    def counts(q, k):  # [b, h, n, d]
+        nonlocal rows
+        rows += q.shape[:-1].numel() * (q.shape[-2] > 50_000)
+        n = torch.arange(q.shape[-2])
+        return tuple(rotate(x, spread(n), pairing="half") for x in (q, k))
+
+    assert not identify(counts).warnings
+    assert rows < 450_000  # 2 vectors, and one more in either dtype: once each, with one head

@@ -102,7 +102,10 @@ def axes_told(axis: list[int] | None) -> str:
         except ValueError:  # no such sections
             continue
     if len(set(axis)) == 1:
-        return f"three rows of positions; all pairs follow row {axis[0]}"
+        return (
+            f"three rows of positions are taken, and row {axis[0]} alone is looked at: no matter "
+            "for a text, in which they are equal"
+        )
     told = [
         f"pairs {ranges([i for i, a in enumerate(axis) if a == row])} follow row {row}"
         for row in sorted(set(axis))

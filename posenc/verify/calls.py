@@ -14,12 +14,14 @@ from posenc.verify.cos_sin import applied, form_of, is_pairs, tables_of, takes_k
 from posenc.verify.rope import Rope
 from posenc.verify.turn import ELEMENTS, NotARotation, Turn, said
 from posenc.verify.ways import (
+    POSITIONS,
     WIDTHS,
     Way,
     all_ways,
     parameters_of,
     queries_and_keys,
     signature_of,
+    takes_keys_at,
 )
 
 
@@ -104,6 +106,8 @@ def _called(thing: Callable, apply: Callable | None, dim: int | None, dtype: tor
     worked: tuple[Turn, str] | None = None
     for width in [known] if isinstance(known, int) else WIDTHS:
         for way in all_ways(thing, apply, width):
+            if worked is not None and way.fewest:
+                continue  # it takes several texts and rows, and gets them wrong
             turn = _try(way, width, dtype, tried, fixed=isinstance(known, int))
             if turn is None and way.explicit and not way.narrow and HEADS in "".join(tried[-1:]):
                 turn = _with_one_head(way, width, dtype)
@@ -121,10 +125,21 @@ def _called(thing: Callable, apply: Callable | None, dim: int | None, dtype: tor
     if worked is not None:  # in none of them a row depends on its own position alone
         turn, layout = worked  # the likeliest
         return replace(turn, broken=_broken(turn, layout, dtype, tried))
-    raise NotARotation(
-        f"no way of calling it works.{_cures(tried)} Wrap it as `lambda x, positions: ...` with x "
-        f"[b, h, n, d] and positions [n].{_advice(thing, tried, known)} Tried:\n  "
-        + "\n  ".join(_sorted(tried))
+    advice = f"{_wrapper(thing)}{_cures(tried)}{_advice(thing, tried, known)}"
+    failures = "\n  ".join(_sorted(tried))
+    raise NotARotation(f"no way of calling it works: {advice} Tried:\n  {failures}")
+
+
+def _wrapper(thing: Callable) -> str:
+    """What to write, in one sentence."""
+    names = [name for name in parameters_of(thing)[0] if name not in POSITIONS]
+    if takes_keys_at(names):
+        return (
+            "wrap it as `lambda q, k, positions: ...`, which gives q and k turned, both [b, h, n, "
+            "d], at positions [n]."
+        )
+    return (
+        "wrap it as `lambda x, positions: ...`, which gives x [b, h, n, d] turned at positions [n]."
     )
 
 
@@ -207,9 +222,18 @@ def _advice(thing: Callable, tried: list[str], dim: int | None) -> str:
     tables = [name for name in parameters_of(thing)[1] if name in ("cos", "sin") or "freqs" in name]
     if tables:
         advice += f" It applies tables ({tables[0]}): give those, and it as apply=."
-    kinds = [name for name in parameters_of(thing)[0] if name in ("layer_type", "layer_idx")]
-    if kinds:
-        advice += f" It asks for {kinds[0]}: give it, functools.partial(f, {kinds[0]}=...)."
+    names, required = parameters_of(thing)
+    others = [name for name in required if name not in POSITIONS]
+    others = others[1 + takes_keys_at(others) :]
+    if others and not tables and (len(others) > 1 or set(names) & {*POSITIONS}):
+        advice += (
+            f" It asks for {', '.join(others)}: give it, functools.partial(f, {others[0]}=...)."
+        )
+    if any("shape" in text or "size" in text for text in tried):
+        advice += (
+            " Calls have up to 4 texts, 2 heads and 5 rows: what is set up for other numbers is to "
+            "be made with these."
+        )
     return advice
 
 
@@ -424,12 +448,21 @@ def _one_by_one(way: Way, x: Tensor, positions: Tensor) -> Tensor:
     return torch.cat(rows, dim=1)
 
 
+LONG = 1024
+"""Up to how many rows a text is short."""
+
+
 def _counted(way: Way, x: Tensor, positions: Tensor) -> Tensor:
-    """For a function that counts rows from 0: put each vector into its row, among zeros."""
+    """For a function that counts rows from 0: put each vector into its row, among zeros.
+
+    A long text comes with one head: two take twice as long, and were seen to be equal before.
+    """
     if (positions < 0).any():
         raise NotARotation("it counts its rows, so no position is negative")
     length = int(positions.max()) + 1
-    step = max(1, ELEMENTS // (length * x.shape[-1]))
+    if length > LONG and "h" in way.layout.split():
+        way = replace(way, heads=1)
+    step = max(1, ELEMENTS // (length * x.shape[-1] * way.heads))
     parts = []
     for part in x.split(step):
         whole = part.new_zeros(len(part), length, part.shape[-1])
@@ -496,7 +529,10 @@ def _with_axes(turn: Turn, formed: Callable[[Tensor, Tensor], Tensor]) -> Turn:
     return turn
 
 
-def _from_tables(cos: Tensor, sin: Tensor, *, apply: Callable | None) -> Turn:
+def _from_tables(cos: object, sin: object, *, apply: Callable | None) -> Turn:
+    if not (isinstance(cos, Tensor) and isinstance(sin, Tensor)):
+        kinds = " and ".join(type(t).__name__ for t in (cos, sin))
+        raise NotARotation(f"cos and sin must be tensors [n, columns], got {kinds}")
     cos, sin = (t.squeeze() for t in (cos, sin))
     if cos.ndim != 2 or cos.shape != sin.shape:
         raise NotARotation(

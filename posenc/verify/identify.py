@@ -569,22 +569,32 @@ def _say_gain(report: _Report, gain: float, seen: Measured, named: Named) -> Non
 
 
 def _say_offset(report: _Report, inv_freq: Tensor, start: Tensor) -> None:
-    offset = (start[0] / inv_freq[0]).item() if inv_freq[0] else 0.0
-    fits = (wrap(start - offset * inv_freq).abs() < 1e-3).all().item()
-    if not fits:
+    offset = _offset(inv_freq, start)
+    if not (wrap(start - offset * inv_freq).abs() < 1e-3).all():
         report.facts["offset"] = "position 0 turns in a way that no offset explains"
         report.warnings.append(report.facts["offset"])
         report.data["offset"] = None
         return
     offset = round(offset, 3) + 0.0
     report.data["offset"] = offset
-    report.facts["offset"] = (
-        "0" if offset == 0 else f"{offset:g}: position p counts as p + {offset:g}"
+    if not offset:
+        report.facts["offset"] = "0"
+        return
+    counted = f"position p counts as p {'-' if offset < 0 else '+'} {abs(offset):g}"
+    report.facts["offset"] = f"{offset:g}: {counted}"
+    report.warnings.append(
+        f"positions are counted from {offset:g}: {counted}; scores are right if queries and keys "
+        "both do so, in every call, and wrong beside others that count from 0"
     )
-    if offset:
-        report.warnings.append(
-            f"positions are counted from {offset:g}: one off, if only for queries or keys"
-        )
+
+
+def _offset(inv_freq: Tensor, start: Tensor) -> float:
+    """The position as which 0 turns: roughly from the slowest pair, and finer from each faster."""
+    found = 0.0
+    turning = [i for i in inv_freq.argsort().tolist() if inv_freq[i] > 0]
+    for i in turning:
+        found += (wrap(start[i] - found * inv_freq[i]) / inv_freq[i]).item()
+    return found
 
 
 def _say_positions(report: _Report, seen: Measured) -> None:

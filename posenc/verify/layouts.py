@@ -1,4 +1,7 @@
-"""Where texts, heads, rows and channels stand in the tensors that a rotation takes."""
+"""Where texts, heads, rows and channels stand in the tensors that a rotation takes.
+
+A layout names its axes in order, "b h n d"; "1" is an axis of one text, where more are refused.
+"""
 
 import math
 import re
@@ -9,6 +12,7 @@ from torch import Tensor
 from posenc.verify.turn import NotARotation, OtherShape
 
 LAYOUTS = ("b h n d", "b n h d", "b n d", "n h d", "h n d", "n d", "n b h d")
+LAYOUTS += ("1 h n d", "1 n h d", "1 n d")
 
 
 def arranged(x: Tensor, layout: str) -> Tensor:
@@ -39,7 +43,7 @@ def rearranged(result: object, x: Tensor, layout: str) -> Tensor:
     if not isinstance(result, Tensor) or result.shape != wanted:
         shape = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
         raise OtherShape(f"it gives {shape} for {tuple(wanted)}")
-    if not result.isfinite().all():
+    if result.numel() and not all(t.isfinite() for t in result.aminmax()):
         raise NotARotation("it gives numbers that are not finite")
     names, _ = _axes(layout)
     result = result.reshape([x.shape["bhnd".index(name)] for name in names])
@@ -53,7 +57,7 @@ def rearranged(result: object, x: Tensor, layout: str) -> Tensor:
 def _axes(layout: str) -> tuple[list[str], list[list[str]]]:
     """The axes by name, and those that are one together."""
     groups = re.findall(r"\(.*?\)|\w+", "b n d" if layout == "tables" else layout)
-    split = [group.strip("()").split() for group in groups]
+    split = [group.strip("()1").split() for group in groups]
     return [name for group in split for name in group], split
 
 

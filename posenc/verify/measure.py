@@ -221,7 +221,7 @@ def _recounted(turn: Turn) -> Turn:
     def call(x: Tensor, positions: Tensor) -> Tensor:
         length = int(positions.max()) + 1
         parts = []
-        for part in x.split(max(1, ELEMENTS // (length * x.shape[-1]))):
+        for part in x.split(max(1, ELEMENTS // (2 * length * x.shape[-1]))):
             whole = part.new_zeros(len(part), length, part.shape[-1])
             whole[:, positions] = part
             parts.append(turn(whole, torch.arange(length))[:, positions])
@@ -236,7 +236,9 @@ def dtypes_differ(turn: Turn, low: torch.dtype) -> int | None:
     None if rounding explains all. The text is one longer than usual, so that tables that are kept
     for the last one are made anew.
     """
-    x = torch.randn(3, 1, turn.head_dim, generator=torch.Generator().manual_seed(6)).to(low)
+    several = 3 if turn.explicit else 1  # each comes with as many rows as the text is long
+    noise = torch.Generator().manual_seed(6)
+    x = torch.randn(several, 1, turn.head_dim, generator=noise).to(low)
     _, right, _ = _far(turn, x.float(), list(NEAR[:4]))
     positions, seen, _ = _far(turn, x, list(NEAR[:4]), longer=1)
     several = min(right.shape[1], seen.shape[1], len(NEAR) + len(FAR) - 1)

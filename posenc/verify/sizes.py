@@ -201,7 +201,7 @@ def _sizes(turn: Turn, far: int, *, long: bool, three: bool) -> list[list[Size]]
     if way is None:
         return [[size] for size in found]
     found.append(replace(usual, view=True, hint=VIEW))
-    own = way.form is not None and way.explicit and "b" in axes
+    own = way.form is not None and way.explicit and "b" in axes and "[3, n]" not in way.words
     if own:
         texts = replace(usual, texts=TEXTS, own=True, hint="look at whose positions are taken")
         step = replace(texts, rows=1, far=True, hint=f"{texts.hint}, and {DECODE}")

@@ -12,7 +12,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from posenc.verify.ways import Way
 
-ELEMENTS = 2**24  # how many to hand over at a time, to functions that count rows themselves
+ELEMENTS = 2**25  # how many to hand over at a time, to functions that count rows themselves
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ POSITIONS = (
 )
 KEYS = re.compile(r"(x?k|keys?|kv_pe|kv_rope|kpe)(_.*)?")  # k, xk, key, key_states, k_pe, k_rot
 STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
+ROW = ", a row a call"
 WIDTHS = (64, 128, 32, 96, 80, 256, 192, 16, 8)
 
 
@@ -109,6 +110,11 @@ class Way:
         return [rearranged(one, x, axes) for one, x, axes in both]
 
     @property
+    def fewest(self) -> bool:
+        """Whether a call has one text or one row alone, for code that refuses more."""
+        return self.layout.startswith("1") or self.words.endswith(ROW)
+
+    @property
     def layout_of_keys(self) -> str:
         """That of the queries, but without an axis of heads if keys have none."""
         bare = self.narrow is not None and self.narrow[1] == 0
@@ -130,6 +136,9 @@ def all_ways(thing: Callable, apply: Callable | None, width: int) -> Iterator[Wa
                     yield replace(way, words=f"{words} as q, k", values=parted.values)
         return
     yield from _ways(thing, apply)
+    for way in _ways(_row_by_row(thing), apply) if {*names} & {*POSITIONS} else ():
+        if way.layout in ("h n d", "n d") and "[n]" in way.words and way.explicit:
+            yield replace(way, words=way.words.replace("[n]", "int") + ROW)
     if takes_keys_at([name for name in names if name not in POSITIONS]):
         for channels in (width, *(w for w in WIDTHS if w < width)):
             for way in _ways(thing, apply):
@@ -139,6 +148,27 @@ def all_ways(thing: Callable, apply: Callable | None, width: int) -> Iterator[Wa
                 if way.layout in ("b n h d", "n h d"):
                     words = f"{way.words} with keys of {channels} channels and no axis of heads"
                     yield replace(way, narrow=(width, 0, channels), words=words)
+
+
+def _row_by_row(thing: Callable) -> Callable:
+    """A function of one row at an int, [h, d] or [d], as one of rows [h, n, d] or [n, d]."""
+
+    def rows(*given, **named):
+        spots = next(t for t in (*given, *named.values()) if t.ndim == 1).tolist()
+
+        def at(t: Tensor, row: int) -> Tensor | int:
+            return spots[row] if t.ndim == 1 else t[..., row, :].clone()
+
+        made = [
+            thing(*(at(t, i) for t in given), **{name: at(t, i) for name, t in named.items()})
+            for i in range(len(spots))
+        ]
+        if isinstance(made[0], tuple | list):
+            return tuple(torch.stack(each, dim=-2) for each in zip(*made, strict=True))
+        return torch.stack(made, dim=-2)
+
+    rows.__signature__ = signature_of(thing)
+    return rows
 
 
 def _parted(thing: Callable, form: str) -> Callable:
@@ -194,7 +224,7 @@ def _ways(thing: Callable, apply: Callable | None) -> Iterator[Way]:
             )
             continue
         if leads or spot or not blind:
-            for rows in ("[n]", "[1, n]", "[3, 1, n]", "[b, n]"):
+            for rows in ("[n]", "[1, n]", "[3, 1, n]", "[b, n]", "[3, n]"):
                 form = _position_form(rows)
                 if leads:
                     yield Way(
@@ -367,8 +397,8 @@ def parameters_of(thing: Callable) -> tuple[list[str], list[str]]:
 def _position_form(rows: str) -> Callable[[Tensor, Tensor], Tensor]:
     if rows == "[n]":
         return lambda x, p: p
-    if rows == "[3, 1, n]":  # time, rows and columns, which are one number in a text
-        return lambda x, p: p.expand(3, 1, -1)
+    if rows.startswith("[3"):  # time, rows and columns, which are one number in a text
+        return lambda x, p: p.expand(3, 1, -1) if "1" in rows else p.expand(3, -1)
     return lambda x, p: p.expand(_texts(x) if rows == "[b, n]" else 1, -1)
 
 
