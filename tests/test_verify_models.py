@@ -621,3 +621,42 @@ def test_pairs_that_do_not_turn_have_no_wavelength():
     assert len(full.get_xdata()) == 64
     with pytest.raises(ValueError, match="model must have layers that rotate, got gpt2"):
         plot_model(models({"model_type": "gpt2", "n_layer": 1}))
+
+
+@pytest.mark.parametrize(
+    ("model_type", "keys", "width", "note"),
+    [
+        ("gpt_neox", {"rotary_pct": 0.5}, 32, ""),
+        ("gpt_neox", {"rotary_pct": 0.25, "inner": 0.25}, 16, ""),
+        (
+            "gpt_neox",
+            {"rotary_pct": 0.5, "inner": 0.25},
+            16,
+            "rotary_pct 0.5 is ignored: rope_parameters says 0.25 (partial_rotary_factor)",
+        ),
+        (
+            "phi",
+            {"partial_rotary_factor": 0.5, "inner": 0.25},
+            16,
+            "partial_rotary_factor 0.5 is ignored: rope_parameters says 0.25",
+        ),
+        (
+            "phi",
+            {"partial_rotary_factor": 0.25, "rotary_pct": 0.5},
+            16,
+            "rotary_pct 0.5 is ignored: partial_rotary_factor says 0.25",
+        ),
+    ],
+)
+def test_shares_that_contradict_each_other_are_noted(model_type, keys, width, note):
+    keys = dict(keys)
+    inner = keys.pop("inner", None)
+    config = {"model_type": model_type, "hidden_size": 512, "num_attention_heads": 8, **keys}
+    config |= {"num_hidden_layers": 2}
+    if inner is not None:
+        config["rope_parameters"] = {"rope_theta": 1e4, "partial_rotary_factor": inner}
+    read = models(config)
+    assert read.layers[0].rope.rotary_dim == width
+    found = [text for text in read.notes if "is ignored" in text]
+    assert len(found) == bool(note)
+    assert not note or found[0].startswith(note)

@@ -488,9 +488,15 @@ def _checked(
     own["rope_type"] = kind
     for key in sorted(set(own) - COMMON - READ[kind]):
         notes.append(f"{key} is ignored: rope_type {kind!r} does not read it")
-    share = raw.get("partial_rotary_factor", raw.get(family.share_key))
-    if share is not None and own.get("partial_rotary_factor") is None:
+    shares = {key: raw.get(key) for key in ("partial_rotary_factor", family.share_key)}
+    says = {"rope_parameters": own.get("partial_rotary_factor"), **shares}
+    source, share = next(((k, v) for k, v in says.items() if v is not None), ("", None))
+    if share is not None:
         own["partial_rotary_factor"] = share
+    for key, other in shares.items():
+        if other not in (None, share):
+            within = " (partial_rotary_factor)" * (source == "rope_parameters")
+            notes.append(f"{key} {number(other)} is ignored: {source} says {number(share)}{within}")
     if own.get("partial_rotary_factor") not in (None, 1.0) and not (
         family.reads_share or kind == "proportional"
     ):
