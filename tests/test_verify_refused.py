@@ -121,11 +121,11 @@ def fails(*_, **__):
 
 def test_a_refusal_says_what_to_write():
     with pytest.raises(
-        ValueError, match=r"wrap it as `lambda q, k, positions: ...`, which gives q"
+        ValueError, match=r"Wrap it as `lambda q, k, positions: ...`, which gives q"
     ):
         identify(lambda q, k, positions: fails())
     with pytest.raises(
-        ValueError, match=r"wrap it as `lambda x, positions: ...`, which gives x \["
+        ValueError, match=r"Wrap it as `lambda x, positions: ...`, which gives x \["
     ):
         identify(lambda x, positions: fails())
     with pytest.raises(ValueError, match=r"asks for v: give it, functools.partial\(f, v=...\)"):

@@ -125,9 +125,9 @@ def _called(thing: Callable, apply: Callable | None, dim: int | None, dtype: tor
     if worked is not None:  # in none of them a row depends on its own position alone
         turn, layout = worked  # the likeliest
         return replace(turn, broken=_broken(turn, layout, dtype, tried))
-    advice = f"{_wrapper(thing)}{_cures(tried)}{_advice(thing, tried, known)}"
+    advice = f"{_cures(tried)} {_wrapper(thing)}{_advice(thing, tried, known)}"
     failures = "\n  ".join(_sorted(tried))
-    raise NotARotation(f"no way of calling it works: {advice} Tried:\n  {failures}")
+    raise NotARotation(f"no way of calling it works.{advice} Tried:\n  {failures}")
 
 
 def _wrapper(thing: Callable) -> str:
@@ -135,11 +135,11 @@ def _wrapper(thing: Callable) -> str:
     names = [name for name in parameters_of(thing)[0] if name not in POSITIONS]
     if takes_keys_at(names):
         return (
-            "wrap it as `lambda q, k, positions: ...`, which gives q and k turned, both [b, h, n, "
+            "Wrap it as `lambda q, k, positions: ...`, which gives q and k turned, both [b, h, n, "
             "d], at positions [n]."
         )
     return (
-        "wrap it as `lambda x, positions: ...`, which gives x [b, h, n, d] turned at positions [n]."
+        "Wrap it as `lambda x, positions: ...`, which gives x [b, h, n, d] turned at positions [n]."
     )
 
 

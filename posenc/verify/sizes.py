@@ -3,18 +3,18 @@
 A rotation turns each row by its position, however many rows, heads and texts come with it. So one
 rule stands here for all sizes: each row must come out as in a call of a few rows, in the form in
 which the rotation was looked at. Sizes come alone first, so that what is wrong has a name, and
-together at last; positions leave gaps, start again and go far, wherever that is taken.
+together at last; positions leave gaps, start again and go far, wherever that is taken. What is
+wrong is named in `faults`.
 """
 
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import torch
 from torch import Tensor
 
-from posenc.verify.models import ranges
+from posenc.verify.faults import INTERLEAVE, fault_of, latest
 from posenc.verify.turn import OtherShape, Turn, said
 from posenc.verify.ways import Way
 
@@ -22,7 +22,6 @@ FEW = 15
 """Rows of a small call, beside the last one of the text."""
 DECODE = "look at what is done for a single row, as in decoding"
 MIXED = "heads and rows are mixed, as by reshape where transpose is meant"
-INTERLEAVE = "repeat_interleave, not repeat"
 REPEATED = f"positions are repeated in another order than heads: {INTERLEAVE}"
 VIEW = "memory is read as if it were contiguous: heed the strides, or call .contiguous()"
 TEXTS = 9
@@ -113,7 +112,7 @@ def by_few(turn: Turn) -> Callable[[Tensor, Tensor], Tensor]:
     """
 
     def call(x: Tensor, positions: Tensor) -> Tensor:
-        last, parts = _last(positions), []
+        last, parts = latest(positions), []
         call = turn if positions.ndim == 1 else turn.axes
         for rows in torch.arange(x.shape[1]).split(FEW):
             filled = [*rows.tolist(), *[last] * max(1, 4 - len(rows))]
@@ -161,9 +160,10 @@ def other_sizes(
                 if isinstance(error, OtherShape) and not size.own:  # it may take one start alone
                     shapes = shapes or f"{size}: {why}"
                 continue
-            wrong = _apart(size, vectors, seen, positions, right, allowed)
-            if wrong:
-                return Tried(wrong, tuple(taken), tuple(refused))
+            fault = fault_of(vectors, seen, positions, right, allowed)
+            if fault:
+                named = f"{size}: {fault}", f"calls of a few rows are right: {size.hint}"
+                return Tried(named, tuple(taken), tuple(refused))
             taken.append(str(size))
             break
         else:
@@ -284,11 +284,6 @@ def _steps(size: Size) -> Tensor:
     return NEAR + 3 * torch.arange(size.texts)[:, None]
 
 
-def _last(positions: Tensor) -> int:
-    """The row of the greatest position, of whichever text."""
-    return int(positions.reshape(-1, positions.shape[-1]).amax(dim=0).argmax())
-
-
 def _called(turn: Turn, vectors: list[Tensor], positions: Tensor, size: Size) -> list[Tensor]:
     """What comes out of one call, [b, h, n, d]; queries, and keys if there are any."""
     with torch.no_grad(), warnings.catch_warnings():
@@ -316,105 +311,3 @@ def _takes_any_width(turn: Turn, vectors: list[Tensor], positions: Tensor, size:
     except Exception:  # whatever somebody else's code does with another width
         return False
     return True
-
-
-def _apart(
-    size: Size,
-    vectors: list[Tensor],
-    seen: list[Tensor],
-    positions: Tensor,
-    right: list[Callable],
-    allowed: Callable[[Tensor], Tensor],
-) -> tuple[str, str] | None:
-    """A name and a hint if rows come out otherwise than in a small call."""
-    rows = _looked_at(size.rows, positions)
-    spots = positions if positions.ndim == 3 else positions.expand(size.texts, -1)
-    told = {}
-    names = ("queries", "keys") if len(seen) > 1 else ("vectors",)
-    for who, x, out, by in zip(names, vectors, seen, right, strict=False):
-        times = out.shape[1] // x.shape[1]  # as often as it repeats keys, for the queries' heads
-        given, out = x[:, :, rows], out[:, :, rows].double()
-        wide = given.repeat_interleave(times, 1)
-        differs = partial(_differs, x=wide, out=out, by=by, allowed=allowed)
-        here = spots[..., rows]
-        wrong = differs(here)
-        if times > 1 and wrong.any() and not differs(here, x=given.repeat(1, times, 1, 1)).any():
-            told[who] = f"are repeated in another order than the queries' heads: {INTERLEAVE}"
-        elif wrong.any():
-            x = wide.double()
-            told[who] = f"{_where(size, wrong, rows)}{_what(x, out, wrong, spots, rows, differs)}"
-    if not told:
-        return None
-    if len(set(told.values())) == 1:
-        told = {" and ".join(told): next(iter(told.values()))}
-    what = "; ".join(f"{who} {text}" for who, text in told.items())
-    return f"{size}: {what}", f"calls of a few rows are right: {size.hint}"
-
-
-def _differs(
-    spots: Tensor, *, x: Tensor, out: Tensor, by: Callable, allowed: Callable[[Tensor], Tensor]
-) -> Tensor:
-    """Which rows [b, h, n] come out otherwise than at these positions, [b, n] or [3, b, n]."""
-    bound = allowed(spots if spots.ndim == 2 else spots.amax(dim=0))[:, None, :, None]
-    flat = by(x.transpose(0, 1).flatten(1, 2), spots.flatten(-2))
-    alike = flat.unflatten(1, (len(x), -1)).transpose(0, 1)
-    found = ~((alike.double() - out).abs() <= bound).all(dim=-1)
-    if len(x) == 1 or not found.any():
-        return found
-    each = torch.stack([by(*text) for text in zip(x, spots.unbind(-2), strict=True)])
-    return found & ~((each.double() - out).abs() <= bound).all(dim=-1)  # heeding its own length
-
-
-def _looked_at(n: int, positions: Tensor) -> list[int]:
-    """All rows, or of many the first, the last, and those around powers of two."""
-    if n <= 20:
-        return list(range(n))
-    edges = {2**i + j for i in range(13) for j in (-1, 0, 1)}
-    last = _last(positions)
-    return sorted(i for i in {*edges, 100, 1000, 3000, n - 2, n - 1, last} if i < n)
-
-
-def _where(size: Size, wrong: Tensor, rows: list[int]) -> str:
-    """Which heads, texts and rows are wrong, in words; "" if all are."""
-    found = []
-    for name, axes in (("head", (0, 2)), ("text", (1, 2))):
-        here = wrong.any(dim=axes[1]).any(dim=axes[0])
-        members = here.nonzero().flatten().tolist()
-        if len(members) < len(here):
-            found.append(_in(name, members, len(here)))
-    rows_wrong = wrong.any(dim=0).any(dim=0).nonzero().flatten().tolist()
-    if size.rows > 20 and rows_wrong[0] > 0:
-        found.append(f"from row {rows[rows_wrong[0]]} on")
-    return "".join(f"{text} " for text in found)
-
-
-def _in(name: str, members: list[int], count: int) -> str:
-    """These heads or texts, in words."""
-    first = members[0]
-    if members == list(range(first, count)) and len(members) > 1:
-        return f"in {name}s {first} and on"
-    return f"in {name}{'s' * (len(members) > 1)} {ranges(members)}"
-
-
-def _what(
-    x: Tensor, out: Tensor, wrong: Tensor, spots: Tensor, rows: list[int], differs: Callable
-) -> str:
-    """What the wrong rows do: whether they stay, or turn by other positions."""
-    if torch.equal(out[wrong], x[wrong]):
-        return "are not turned"
-    seats = torch.tensor(rows)
-    begins = rows[int(wrong.any(dim=0).any(dim=0).nonzero()[0, 0])]
-    again = spots[..., seats % max(begins, 1)]
-    here = spots[..., rows]
-    for other, words in (
-        (here[..., :1, :].expand_as(here), "are turned by the first text's positions"),
-        (here + 1, "are turned as one position later"),
-        ((here - 1).clamp(min=0), "are turned as one position earlier"),
-        (again, "are turned by the positions of the first rows again"),
-        (seats.expand_as(here), "are turned by their place in the call, not by their position"),
-        (here[..., :1].expand_as(here), "are all turned by the position of the first row"),
-        *([(here[:1].expand_as(here), "follow the first row of positions")] * (here.ndim == 3)),
-    ):
-        if not torch.equal(other, here) and not (differs(other) & wrong).any():
-            return words
-    return "are turned by other positions"
