@@ -4,10 +4,11 @@ Lines of JSON come from stdin and go to stdout. Nothing here knows what is right
 notebook does to this program, it can only change what its own answers are.
 
 First comes {"cells": [[number, code, given], ...], "names": [...], "refusal": text, "late": bool},
-where `given` says that it is a cell as it was handed out: for each {"at": number} is sent when it
-begins, {"refused": number} if it met an exception with that text, {"raised": [number, what]} if it
-lacked a module or met another exception alone, and {"ready": true, "changed": names} at last. Then
-come questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is
+where `given` says that it is a cell as it was handed out: for each {"at": number} is sent, and it
+begins when {"go": number} has come, so that what one cell does is never taken for another's; then
+{"refused": number} if it met an exception with that text, {"raised": [number, what]} if it lacked a
+module or met another exception alone, and {"ready": true, "changed": names} at last. Then come
+questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is
 {"id", "values"} or {"id", "fault"}. A function is asked as it was when the last cell that made or
 checked it had run, or, if "late", as it is at the end; "changed" names those that may differ.
 """
@@ -93,7 +94,7 @@ def _left(shell, source, error):
     return list(map(ast.unparse, ran))[1:]
 
 
-def run_cells(shell, cells, names, send, refusal):
+def run_cells(shell, cells, names, begin, send, refusal):
     """Run the cells one after another; figures are closed, so that they fill no memory.
 
     Returns what all names of the notebook stood for when the last cell that made the function, or
@@ -106,7 +107,7 @@ def run_cells(shell, cells, names, send, refusal):
     """
     kept = {}
     for number, source, is_given in cells:
-        send({"at": number})
+        begin(number)
         made = {name: thing for name, thing in shell.user_ns.items() if callable(thing)}
         source = _TIMED.sub("", source)
         error = _run(shell, source)
@@ -173,6 +174,12 @@ def main():
         said.write(json.dumps(message) + "\n")
         said.flush()
 
+    def begin(number):
+        send({"at": number})
+        for line in iter(given.readline, ""):
+            if json.loads(line).get("go") == number:
+                return
+
     gc.disable()  # while what takes its time is loaded, which is nobody's cell's
     import posenc.check.ways  # noqa: F401
 
@@ -180,13 +187,14 @@ def main():
     shell = _shell()
     gc.enable()
     told = json.loads(given.readline())
-    kept = run_cells(shell, told["cells"], told["names"], send, told["refusal"])
+    kept = run_cells(shell, told["cells"], told["names"], begin, send, told["refusal"])
     changed = [name for name, then in kept.items() if _is_changed(then, shell.user_ns)]
     send({"ready": True, "changed": changed})
     kept = {} if told["late"] else kept
     for line in iter(given.readline, ""):
         request = json.loads(line)
-        send({"id": request["id"], **reply(shell, request, kept)})
+        if "ask" in request:
+            send({"id": request["id"], **reply(shell, request, kept)})
 
 
 if __name__ == "__main__":

@@ -282,6 +282,7 @@ class Sandbox:
             )
         self._lines, self._rest = deque(), bytearray()  # what was received: whole lines, and a part
         self._start, self._used = time.monotonic(), 0.0
+        self._own: dict[psutil.Process, float] = {}  # time of each process that was ever seen
         os.set_blocking(self._process.stdin.fileno(), False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._process.stdout, selectors.EVENT_READ)
@@ -325,7 +326,7 @@ class Sandbox:
             try:
                 waiting = waiting[os.write(self._process.stdin.fileno(), waiting) :]
             except BlockingIOError:
-                self._look(deadline)
+                self.look(deadline)
                 time.sleep(0.01)
             except OSError:
                 raise Ended("it ended Python") from None
@@ -347,13 +348,21 @@ class Sandbox:
                     self._lines.extend(lines)
                 if len(self._rest) > LINE:
                     raise Ended("it returned too much")
-            self._look(deadline)
+            self.look(deadline)
         try:
             return json.loads(self._lines.popleft())
         except (ValueError, RecursionError):
             return None
 
-    def _look(self, deadline: float) -> None:
+    def look(self, deadline: float) -> None:
+        """Hold the program to its limits.
+
+        Processor time is what those that run have used and waited for, or, if that is more, what
+        was seen of all that ever ran: of a child that nobody waits for, nobody else knows.
+
+        Raises:
+            Ended: if it breaks one, or has used more than `deadline` seconds.
+        """
         count, memory, sockets, used = 0, 0, 0, 0.0
         inside, limit = [], self.limits.memory * GIB
         with contextlib.suppress(psutil.Error):
@@ -362,12 +371,14 @@ class Sandbox:
             with contextlib.suppress(psutil.Error):  # it has just ended
                 count += child.num_threads()
                 memory += child.memory_info().rss
-                used += sum(child.cpu_times()[:4])  # its own, and that of those who ended
+                times = child.cpu_times()
+                used += sum(times[:4])  # its own, and that of those it waited for
+                self._own[child] = times.user + times.system
                 sockets = sockets or _sockets(child)
         if memory > limit:  # which counts what they share several times
             with contextlib.suppress(psutil.Error):
                 memory = sum(map(_memory, inside))
-        self._used = max(self._used, used)
+        self._used = max(self._used, used, sum(self._own.values()))
         if self.seconds > deadline:
             raise Ended("it took too long")
         if count > 2 * self.limits.processes:

@@ -23,7 +23,7 @@ from helpers import lacking
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from _ext import student
-from grading import sandbox
+from grading import examine, sandbox
 from grading.names import slug
 from grading.questions import CHAPTERS
 from grading.submissions import gather
@@ -610,7 +610,7 @@ with Sandbox([sys.executable, "-S", "-c", sys.argv[1]], {}, Limits(memory=0.25))
     inside = psutil.Process(one._process.pid).children(recursive=True)
     while sum(process.memory_info().rss for process in inside) < 2**29:
         time.sleep(0.1)
-    one._look(60.0)
+    one.look(60.0)
     print("shared")
     one.send("now", 60.0)
     try:
@@ -626,6 +626,78 @@ def test_memory_that_processes_share_counts_once():
         [PYTHON, "-c", WORKED, WORKERS], capture_output=True, check=True, text=True, env=settings
     )
     assert done.stdout.splitlines() == ["shared", "it used more than 0.25 GiB of memory"]
+
+
+UNWAITED = """
+import os, signal, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # now nobody waits for them
+for _ in range(2):
+    child = os.fork()
+    if not child:
+        while time.process_time() < 2:
+            pass
+        os._exit(0)
+    try:
+        while True:
+            os.kill(child, 0)
+            time.sleep(0.01)
+    except ProcessLookupError:
+        pass
+print(1, flush=True)
+sys.stdin.readline()
+"""
+COUNTED = """
+import sys
+from grading import sandbox
+from grading.sandbox import Limits, Sandbox
+sandbox.PATIENCE = 1e9  # time by the clock does not count
+with Sandbox([sys.executable, "-S", "-c", sys.argv[1]], {}, Limits()) as one:
+    one.receive(600.0)
+    print(one.seconds)
+"""
+
+
+def test_the_time_of_a_child_that_nobody_waits_for_counts():
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [PYTHON, "-c", COUNTED, UNWAITED], capture_output=True, check=True, text=True, env=settings
+    )
+    assert float(done.stdout) > 3  # of 4 seconds: the last moments of each are not seen
+
+
+def test_a_breach_is_charged_to_the_cell_at_work(monkeypatch, tmp_path):
+    class Busy:
+        seconds, said, told = 0.0, [{"at": 4}, {"raised": [4, "x"]}, {"at": 7}], []
+
+        def send(self, message, _):
+            self.told.append(message)
+
+        def receive(self, _):
+            return self.said.pop(0)
+
+        def look(self, _):
+            if not self.said:
+                raise sandbox.Ended("it used much")
+
+    busy = Busy()
+    monkeypatch.setattr(examine, "Sandbox", lambda *_: busy)
+    run = examine._Run([(4, "", False), (7, "", False)], [], (), sandbox.Limits(), 9.0)
+    with pytest.raises(sandbox.Ended):
+        run.start()
+    assert (run.at, busy.told[1:]) == (4, [{"go": 4}])  # 7 has not begun: it is told to
+
+    command = [PYTHON, "-c", examine._RUNNER.read_text()]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    cells = [[7, "open('began', 'w').close()", False]]
+    told = {"cells": cells, "names": [], "refusal": "no", "late": False}
+    with subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
+        process.stdin.write(json.dumps(told) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline()) == {"at": 7}
+        time.sleep(1)
+        assert not (tmp_path / "began").exists()
+        process.communicate('{"go": 7}\n')
+    assert (tmp_path / "began").exists()
 
 
 TRIES = """
