@@ -81,10 +81,9 @@ class _Run:
                 return
             if self._is_cell(said.get("at")):
                 if said["at"] != self.at:  # its time begins once
-                    self.sandbox.look(min(cell_deadline, self.deadline))  # at the one before it
                     cell_deadline = self.sandbox.seconds + self.limits.cell_seconds
                 self.at = said["at"]
-                self.sandbox.send({"go": self.at}, self.deadline)
+                self.sandbox.send({"go": self.at}, self.deadline)  # the one before it is in limits
             if self._is_cell(said.get("refused")):
                 self.refused.add(said["refused"])
             raised = said.get("raised")

@@ -2,7 +2,7 @@
 
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
@@ -17,7 +17,11 @@ _A_TEXT = 40  # characters that are more than a remark
 _SHOWN = 5  # places that are named
 _LACKS = re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,60})'")
 _NO_PYTHON = re.compile(r"(?:Syntax|Indentation|Tab)Error|ImportError: cannot import name ")
-_CUDA = re.compile(r"not compiled with CUDA|NVIDIA driver|CUDA-capable|CUDA is not available")
+_DEVICE = re.compile(  # how torch says that it lacks one
+    r"not compiled with (CUDA|XPU)|support for (mps|xla) devices|from the '(MPS|XLA)' backend"
+    r"|without (MPS) backend|NVIDIA driver|(?:No|Cannot get) CUDA|CUDA-capable"
+    r"|CUDA is not available"
+)
 _MOST = 20  # exceptions that are shown
 
 
@@ -183,19 +187,25 @@ def _points_are_missing(marks: Sequence[Mark]) -> bool:
 
 
 def _without_a_gpu(raised: dict[str, str], marks: Sequence[Mark]) -> list[str]:
-    """The answers that ask for CUDA, or, if points are missing, a cell that does."""
+    """The answers that ask for a device, or, if points are missing, the cells that do."""
     coded = [mark for mark in marks if not mark.asked.written and mark.tested < mark.asked.points]
-    asking = [
-        mark.asked.title.partition(" ")[0]
+    answers = {
+        mark.asked.title.partition(" ")[0]: _devices(w for v in mark.verdicts for w in v["words"])
         for mark in coded
-        if any(_CUDA.search(said) for verdict in mark.verdicts for said in verdict["words"])
-    ]
-    if asking:
-        return [f"{', '.join(asking)} ask{'s' * (len(asking) < 2)} for CUDA, which is not here"]
-    cells = [str(int(n) + 1) for n, text in raised.items() if _CUDA.search(text)]
-    if not cells or not coded:
+    }
+    cells = {f"cell {int(n) + 1}": _devices([text]) for n, text in raised.items() if coded}
+    answers, cells = ({k: v for k, v in some.items() if v} for some in (answers, cells))
+    asking = answers or dict(list(cells.items())[:_SHOWN])
+    if not asking:
         return []
-    return [f"cell {', '.join(cells[:_SHOWN])} asks for CUDA, which is not here"]
+    names = ", ".join(sorted(set().union(*asking.values())))
+    return [f"{', '.join(asking)} ask{'s' * (len(asking) < 2)} for {names}, which is not here"]
+
+
+def _devices(texts: Iterable[str]) -> set[str]:
+    """The devices that these texts lack."""
+    found = filter(None, map(_DEVICE.search, texts))
+    return {next(filter(None, match.groups()), "CUDA").upper() for match in found}
 
 
 def _passed_stubs(stubs: dict[int, str], assignment: Assignment) -> list[str]:

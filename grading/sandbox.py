@@ -326,7 +326,7 @@ class Sandbox:
             try:
                 waiting = waiting[os.write(self._process.stdin.fileno(), waiting) :]
             except BlockingIOError:
-                self.look(deadline)
+                self._look(deadline)
                 time.sleep(0.01)
             except OSError:
                 raise Ended("it ended Python") from None
@@ -348,13 +348,13 @@ class Sandbox:
                     self._lines.extend(lines)
                 if len(self._rest) > LINE:
                     raise Ended("it returned too much")
-            self.look(deadline)
+            self._look(deadline)
         try:
             return json.loads(self._lines.popleft())
         except (ValueError, RecursionError):
             return None
 
-    def look(self, deadline: float) -> None:
+    def _look(self, deadline: float) -> None:
         """Hold the program to its limits.
 
         Processor time is what those that run have used and waited for, or, if that is more, what

@@ -33,17 +33,19 @@ _NO_PYTHON = _words("html HTML latex markdown javascript js svg bash sh script p
 _BEFORE_CODE = frozenset(["time", "timeit", "prun"])  # code may stand on the same line
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-_USUAL = _words("""
-    alias automagic autoreload autosave capture cd colors config conda debug dhist dirs env history
-    html HTML javascript js latex load_ext ls lsmagic magic markdown matplotlib memit mkdir notebook
-    pdb pip pinfo precision prun pwd pycat pylab reload_ext reset store svg tb tensorflow_version
-    time timeit unload_ext who whos writefile xmode
-    """)
-_DAILY = re.compile(  # commands of every day, alone or one after another
-    r"\s*(?:(?:sudo )?(?:pip3?|conda|nvidia-smi|nvcc|ls|pwd|cd|cat|head|wget|curl|git|apt|apt-get"
-    r"|mkdir|unzip|free|lscpu|df|du|uname|which|date|echo|touch|true|false|sleep|whoami|hostname"
-    r"|tree|rm|cp|mv|tail|wc|python3? (?:--version|-V)|python3? -m pip)\b)[^;|&$`<()]*"
+_UNSEEN = _words("""
+    bash cmd edit exec julia load loadpy macro perl pypy python python2 python3 R recall rerun ruby
+    run sc script sh shell sx system
+    """)  # magics that run what is not in the notebook, or no Python
+_SHELLS = re.compile(r"\A\s*%%(?:bash|sh|shell)[ \t]*\n")
+_DAILY = re.compile(  # commands of every day
+    r"\s*(?:(?:sudo )?(?:(?:uv )?pip3?|conda|mamba|nvidia-smi|nvcc|ls|pwd|cd|cat|head|wget|curl|git"
+    r"|apt|apt-get|mkdir|unzip|tar|free|lscpu|df|du|uname|which|date|echo|export|touch|true|false"
+    r"|sleep|whoami|hostname|nproc|tree|rm|cp|mv|ln|tail|wc|grep|sort|uniq|gdown"
+    r"|jupyter (?:nbconvert|nbextension)|python3? (?:--version|-V)|python3? -m pip)\b)"
+    r"(?:[^;|&$`()]|>&\d|\$\w|\$\{\w+\})*|\s*"
 )
+_BETWEEN = re.compile(r"&&|\|\|?|;")  # commands
 _SKIPPED = re.compile(r"%%script\s+(?:echo|true|false)\b")  # a cell that nobody runs
 ODD = _words("""
     ctypes gc importlib setattr settrace setprofile atexit subprocess multiprocessing _getframe
@@ -60,6 +62,16 @@ _PARTS = {  # of a module, however it is called
     "io": frozenset(["open"]),
     "builtins": _BUILTIN,
 }
+_TOOLS = frozenset(["gc", "importlib", "importlib.metadata"])  # their use tells: see `_idiom`
+_TAKEN = {
+    ("importlib", "reload"), ("importlib", "metadata"), ("importlib.metadata", "version"),
+    ("IPython", "get_ipython"),
+}  # fmt: skip
+_CALLS = _words("""
+    gc.collect importlib.reload importlib.metadata.version os.environ.get os.environ.setdefault
+    """)
+_TABLES = _words("sys.modules os.environ get_ipython()")  # they tell whether it is Colab
+_SAYS = {"run_line_magic": "%", "magic": "%", "system": "!", "getoutput": "!"}  # of get_ipython()
 
 
 class Uses:
@@ -96,6 +108,10 @@ class Uses:
     def _read(self, source: str, *, is_short: bool) -> None:
         kind = _CELLS.match(source)
         if kind:
+            if _SHELLS.match(source):
+                for line in _LINE.split(source.replace("\\\n", " "))[1:]:
+                    self._put_aside(f"!{line.partition('#')[0]}")
+                return
             self._put_aside(kind[0])
             if kind[1] in _NO_PYTHON:
                 return
@@ -121,10 +137,12 @@ class Uses:
             self.lines[line] = None
 
     def _handed_in(self, tree: ast.AST, lines: Sequence[str]) -> Iterator[ast.AST]:
-        """The parts of a statement that do not end in a line that was handed out."""
+        """The parts of a statement that are no idiom, nor end in a line that was handed out."""
+        idioms = {part for node in ast.walk(tree) for part in _idiom(node)}
         for node in ast.walk(tree):
             last = getattr(node, "end_lineno", None) or 1
-            if last > len(lines) or lines[last - 1].strip() not in self.given:
+            is_given = last <= len(lines) and lines[last - 1].strip() in self.given
+            if node not in idioms and not is_given:
                 yield node
 
     def _odd(self, node: ast.AST) -> set[str]:
@@ -137,10 +155,14 @@ class Uses:
         if isinstance(node, _DEFINITION):
             return {node.name} & ODD
         if isinstance(node, ast.Import):
-            words = {word for alias in node.names for word in alias.name.split(".")}
+            names = [alias.name for alias in node.names if alias.asname or alias.name not in _TOOLS]
+            words = {word for name in names for word in name.split(".")}
             first = {alias.name.partition(".")[0] for alias in node.names}
             return words & ODD | first & _MODULES
         if isinstance(node, ast.ImportFrom):
+            pairs = {(node.module, alias.asname or alias.name) for alias in node.names}
+            if pairs <= _TAKEN:
+                return set()
             words = set((node.module or "").split(".")) | {alias.name for alias in node.names}
             first = (node.module or "").partition(".")[0]
             return words & (ODD | _PARTS.get(first, frozenset())) | {first} & _MODULES
@@ -171,9 +193,50 @@ def _is_usual(line: str) -> bool:
     if "?" in (line[:1], line[-1:]) and not line.startswith(("!", "%")):  # it asks for help
         return True
     if magic:
-        return magic[1] in _USUAL or bool(_SKIPPED.match(line))
-    commands = line.lstrip("!").replace("\\\n", " ").split("&&")
-    return all(map(_DAILY.fullmatch, commands))
+        return magic[1] not in _UNSEEN or bool(_SKIPPED.match(line))
+    return not line.startswith("!!") and _is_daily(line.lstrip("!"))
+
+
+def _is_daily(commands: str) -> bool:
+    return all(map(_DAILY.fullmatch, _BETWEEN.split(commands.replace("\\\n", " "))))
+
+
+def _idiom(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of an idiom that notebooks of every day have, such as asking whether it is Colab.
+
+    The arguments of a call are no part of it.
+    """
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.Compare):
+        parts = [part for part in (node.left, *node.comparators) if _dotted(part) in _TABLES]
+    elif isinstance(node, ast.Subscript):
+        parts = [node.value] if _dotted(node.value) == "os.environ" else []
+    elif isinstance(node, ast.Attribute):
+        parts = [node.value] if _dotted(node) == "get_ipython().__class__" else []
+    elif isinstance(node, ast.Call):
+        name = _dotted(node.func)
+        if name in ("str", "type"):
+            parts = [part for part in node.args if _dotted(part) == "get_ipython()"]
+        texts = [part.value for part in node.args if isinstance(part, ast.Constant)]
+        said = " ".join(text for text in texts if isinstance(text, str))[:_SHOWN].strip()
+        is_plain = bool(said) and len(texts) == len(node.args)
+        sign = "!" if name == "os.system" else _SAYS.get(name.removeprefix("get_ipython()."), "")
+        if name in _CALLS or (sign and is_plain and _is_usual(sign + said)):
+            parts = [node.func]
+    for part in parts:
+        yield from itertools.islice(ast.walk(part), 9)  # a name with dots has no more
+
+
+def _dotted(node: ast.AST) -> str:
+    """A name with its attributes, as a.b; perhaps of what get_ipython() returns."""
+    parts = []
+    while isinstance(node, ast.Attribute) and len(parts) < 4:
+        parts.append(node.attr)
+        node = node.value
+    is_call = isinstance(node, ast.Call) and not node.args
+    name = node.func if is_call else node
+    first = name.id if isinstance(name, ast.Name) else ""
+    return ".".join([first + "()" * is_call, *reversed(parts)])
 
 
 def _modules(nodes: Sequence[ast.AST]) -> dict[str, str]:

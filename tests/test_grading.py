@@ -610,7 +610,7 @@ with Sandbox([sys.executable, "-S", "-c", sys.argv[1]], {}, Limits(memory=0.25))
     inside = psutil.Process(one._process.pid).children(recursive=True)
     while sum(process.memory_info().rss for process in inside) < 2**29:
         time.sleep(0.1)
-    one.look(60.0)
+    one._look(60.0)
     print("shared")
     one.send("now", 60.0)
     try:
@@ -673,18 +673,16 @@ def test_a_breach_is_charged_to_the_cell_at_work(monkeypatch, tmp_path):
             self.told.append(message)
 
         def receive(self, _):
-            return self.said.pop(0)
-
-        def look(self, _):
-            if not self.said:
+            if len(self.said) == 1:  # 7 has not begun: it is not told to
                 raise sandbox.Ended("it used much")
+            return self.said.pop(0)
 
     busy = Busy()
     monkeypatch.setattr(examine, "Sandbox", lambda *_: busy)
     run = examine._Run([(4, "", False), (7, "", False)], [], (), sandbox.Limits(), 9.0)
     with pytest.raises(sandbox.Ended):
         run.start()
-    assert (run.at, busy.told[1:]) == (4, [{"go": 4}])  # 7 has not begun: it is told to
+    assert (run.at, busy.told[1:]) == (4, [{"go": 4}])
 
     command = [PYTHON, "-c", examine._RUNNER.read_text()]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

@@ -330,6 +330,20 @@ def test_odd_code_is_named_however_it_is_written():
     "%automagic off\n%store x\nx = 1", "%%script echo skipping\nthis: is no (Python",
     "f = getattr(g, 'h')",
     "def open(x): pass\nopen(1)", "%matplotlib inline\ndef f(:\n    angle = 3 # gc",
+    "import sys\nif 'google.colab' in sys.modules:\n    from google.colab import drive, files",
+    "if 'google.colab' in str(get_ipython()):\n    x = files.upload()",
+    "from IPython import get_ipython\nget_ipython().run_line_magic('matplotlib', 'inline')",
+    "get_ipython().system('pip install -q x')", "import os\nos.system('pip install -q x')",
+    "print(get_ipython().__class__.__name__ == 'Shell', get_ipython() is not None)",
+    "import os\nos.environ['KMP_DUPLICATE_LIB_OK'] = 'True'\nx = 'COLAB_GPU' in os.environ",
+    "import importlib\nimportlib.reload(posenc)\nfrom importlib import reload\nreload(posenc)",
+    "import gc\ndel x\ngc.collect()\ntorch.cuda.empty_cache()",
+    "import importlib.metadata\nimportlib.metadata.version('torch')",
+    "!pip list 2>&1 | grep -i torch\n!pip install -q 'torch<3' {name} $more > /dev/null 2>&1",
+    "!cat /proc/cpuinfo | grep 'model name' | uniq\n!python --version; pip --version",
+    "%%bash\n# what is here\npip install -q \\\n  einops\n\nls -l | head", "%%shell\npip list",
+    "%tensorboard --logdir x\n%lprun -f f f(2)\n%watermark -v\n%set_env X=1\n%pip3 list",
+    "torch.set_default_device('mps' if torch.backends.mps.is_available() else 'cpu')",
 ])  # fmt: skip
 def test_nobody_is_accused_of_words(code):
     assert odd(code) == []
@@ -344,11 +358,19 @@ def test_nobody_is_accused_of_words(code):
     '%load_ext a """\nimport marshal\n# """', "!echo '''\nopen(x)\n#'''",
     "%time x = 1\\\nimport gc", "def f():\n    import marshal", "!pip install x; id",
     "%run x.py", "# '\nopen(y)\n# '",
+    "%%bash\npip list\nid", "%%sh\nls $(id)", "!ls | sh", "!ls & id", "x = os.environ[exec('1')]",
+    "import gc\ngc.collect(gc.get_objects())", "import gc as g", "import importlib.util",
+    "import importlib\nimportlib.import_module('x')", "from importlib import util",
+    "x = get_ipython()", "get_ipython().run_line_magic('run', 'x.py')", "list(sys.modules)",
+    "get_ipython().run_line_magic('pip', x)", "get_ipython().system('ls' + x)",
+    "get_ipython().user_ns", "os.environ.clear()", "import os\nos.system('id')", "x = os.environ",
+    "'x' in list(sys.modules['y'].z)", "os.system(x)", "from IPython import get_ipython as g",
+    "str(get_ipython().user_ns)", "import os\nos.system(0x" + 9_000 * "f" + ")",
     "x = rb'\\\\'\nopen(y)\n'", "import os; os.kill(1, 9)", "os.environ",
     "import io; io.open(1)",
     "import os as o\no.system('x')", "inspect.getsource(f)", "x = 1\n%x '''\nimport ctypes\n# '''",
     "x = '''\n'''; import ctypes", "f'{gc.x} of it'",
-    "%time gc.collect()", "%%time\ngc.collect()", "%%writefile a.py\nimport ctypes",
+    "%time gc.get_objects()", "%%time\ngc.get_objects()", "%%writefile a.py\nimport ctypes",
     "!git log | sh", "x = 1\n" * 300_000 + "import gc", "def f(:\n    import gc",
 ])  # fmt: skip
 def test_what_is_odd_is_named_whatever_stands_around_it(code):
@@ -466,6 +488,20 @@ def test_measuring_what_was_sent_has_a_limit(monkeypatch):
     assert in_general(part["fault"]) == "when it was called, it was stopped"
     assert "takes too long to measure" in ended["q"]
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+
+
+@pytest.mark.parametrize(("said", "device"), [
+    ("AssertionError: Torch not compiled with CUDA enabled", "CUDA"),
+    ("RuntimeError: PyTorch is not linked with support for mps devices", "MPS"),
+    ("NotImplementedError: Could not run 'aten::x' with arguments from the 'MPS' backend.", "MPS"),
+    ("RuntimeError: Cannot execute getNewGenerator() without MPS backend.", "MPS"),
+    ("RuntimeError: Found no NVIDIA driver on your system.", "CUDA"),
+    ("RuntimeError: PyTorch is not linked with support for xla devices", "XLA"),
+])  # fmt: skip
+def test_who_asks_for_a_device_is_named(assignment, said, device):
+    lost = empty("") | {"raised": {"0": "ValueError", "1": said}}
+    one = judge("ann", [("code", "x = 1")] * 3, lost, assignment)
+    assert f"cell 2 asks for {device}, which is not here" in one.flags
 
 
 def test_who_asks_for_cuda_is_named(assignment):
