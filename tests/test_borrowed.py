@@ -2,31 +2,42 @@
 
 Every public function of every module is called with what a question gives, and with what a student
 has of it in a line: frequencies, angles, a range of distances. Where many answers are right, every
-function is handed in.
+function is handed in. And every question has answers by the functions of the package that are made
+for it, of several lines, which are refused; or it is said why there are none.
 """
 
 import copy
+import dataclasses
 import importlib
 import inspect
 import itertools
+import os
 import pkgutil
 import re
+import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 import torch
 
 import posenc
+from _ext import student
 from grading import without
 from grading.questions.master import Comparison, masters
+from posenc import check
 from posenc.check import Values, Wrong
+from posenc.check.question import LATER
 from posenc.check.ways import _without
 from posenc.frequencies import angles, inverse_frequencies
+from tests.answers.borrowed import BORROWED
 from tests.test_exercises import solution
 
+ROOT = Path(__file__).parent.parent
 TRAINED = {"compared", "Root"}  # what they ask for takes a training
 NAMES = [name for name in masters() if name not in TRAINED]
 GIVEN = {  # what is asked where many answers are right
@@ -172,6 +183,56 @@ def test_no_function_answers_a_question(name, tmp_path, monkeypatch):
         assert list(told(question, question.settings["refuses"])) == []
     else:
         assert list(handed_in(question)) == []
+
+
+ALLOWED = {  # what the question itself hands out, or tells to use
+    "compared": "train", "Root": "alibi_slopes", "mended_decoding": "rotate",
+    "mended_layout": "rotate", "mended_partial": "rotate", "mended_window": "rotate",
+    "mended_dynamic": "rotate", "mended_shaw": "relative_positions",
+}  # fmt: skip
+NOTHING = {  # it has nothing that comes near: the walk over all functions finds none
+    "shuffled_weights", "orders_alike", "positions_from_outputs", "affordable_positions",
+    "stretched_table", "position_ids", "half_distance", "unseen_pairs", "ntk_factor",
+    "mended_packing",
+    "speeds", "reach",  # and many answers are right
+}  # fmt: skip
+
+
+def test_of_every_question_it_is_known_what_answers_it():
+    assert sorted([*BORROWED, *ALLOWED, *NOTHING]) == sorted(masters())
+    refusing = {name for name, master in masters().items() if master.settings["refuses"]}
+    assert refusing == set(BORROWED)
+    for path in student.masters():
+        texts = "\n".join(cell.source for cell in student.student(nbformat.read(path, 4)).cells)
+        for question in student.exercises(nbformat.read(path, 4)):
+            assert ALLOWED.get(question.name, "") in texts
+
+
+@pytest.mark.parametrize("name", BORROWED)
+def test_an_answer_by_the_package_is_refused(name):
+    question = check.named(name)
+    if isinstance(question, check.Question):
+        verdict = dataclasses.replace(question, refuses=())(BORROWED[name])
+        assert verdict.passed, verdict  # it is an answer
+    faults = {part.fault for part in question(BORROWED[name]).parts}
+    assert faults - {LATER} == {without.SAID}
+
+
+@pytest.mark.parametrize("refuses", {m.settings["refuses"] for m in masters().values()} - {()})
+def test_an_answer_by_the_package_is_not_in_its_sandbox(refuses, tmp_path, monkeypatch):
+    monkeypatch.setattr(without, "INSTALLED", ROOT)
+    shutil.copytree(ROOT / "posenc", tmp_path / "posenc", ignore=lambda *_: ["__pycache__"])
+    for path, content in without.files(refuses).items():
+        if path.endswith(".py"):
+            (tmp_path / Path(path).relative_to(ROOT)).write_bytes(content)
+    names = [name for name in BORROWED if masters()[name].settings["refuses"] == refuses]
+    done = subprocess.run(
+        [sys.executable, "-s", "-P", "-c", "import tests.answers.borrowed as b; b.show()", *names],
+        capture_output=True, check=False, text=True, cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
+    )  # fmt: skip
+    place, *said = done.stdout.splitlines()
+    assert (place, said) == (str(tmp_path), [without.SAID] * len(names)), done.stderr
 
 
 def test_one_that_does_is_found():

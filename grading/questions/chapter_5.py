@@ -519,6 +519,7 @@ mended_pairing = Comparison(
         Test(2, "wider heads", _wider_heads),
         Test(1, "more heads", _more_heads),
     ],
+    refuses=[without.ALL],
 )
 
 
@@ -774,6 +775,7 @@ mended_precision = Comparison(
         Test(2, "usual lengths", _usual_lengths),
         Test(1, "a time", _a_time),
     ],
+    refuses=[without.ALL],
 )
 
 

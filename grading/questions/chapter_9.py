@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from grading import without
 from grading.questions.master import Case, Comparison, Draw, Misconception, Test
 from posenc.frequencies import angles, inverse_frequencies
 from posenc.rotary import rotate
@@ -327,6 +328,7 @@ mended_chunk = Comparison(
         ),
     ],
     tests=[Test(3, "other chunks", _other_chunks)],
+    refuses=[without.ALL],
 )
 
 

@@ -9,6 +9,7 @@ import functools
 import importlib
 import inspect
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 
@@ -133,12 +134,20 @@ def _refusing(*_: object, **__: object) -> None:
 
 
 def _named(name: str) -> Iterator[FunctionType]:
-    """A function by its full name; for "posenc" all that the package offers."""
+    """A function by its full name; for "posenc" all of its own modules, methods included."""
     module, _, attribute = name.rpartition(".")
-    found = importlib.import_module(module or name)
-    names = [attribute] if module else found.__all__
-    functions = (inspect.unwrap(vars(found).get(one)) for one in names)
-    yield from filter(inspect.isfunction, functions)
+    if module:
+        things = [vars(importlib.import_module(module))[attribute]]
+    else:
+        below = [found for key, found in sys.modules.items() if key.rpartition(".")[0] == name]
+        modules = [found for found in below if not hasattr(found, "__path__")]  # no room like check
+        things = [thing for found in modules for thing in vars(found).values()]
+        classes = [thing for thing in things if isinstance(thing, type)]
+        things += [method for one in classes for method in vars(one).values()]
+        own = {found.__name__ for found in modules}
+        things = [thing for thing in things if getattr(thing, "__module__", "") in own]
+    functions = filter(inspect.isfunction, map(inspect.unwrap, things))
+    yield from (function for function in functions if not function.__closure__)
 
 
 @contextlib.contextmanager

@@ -461,11 +461,6 @@ def waves_numpy(positions, dim, base):
     return np.cos(turn), np.sin(turn)
 
 
-def waves_posenc(positions, dim, base):
-    turn = angles(positions, inverse_frequencies(dim, base=base))
-    return turn.cos().float(), turn.sin().float()
-
-
 def waves_complex(positions, dim, base):
     speed = torch.exp(-math.log(base) * torch.arange(0, dim, 2).double() / dim)
     z = torch.polar(torch.ones(1).double(), positions.double()[:, None] * speed)
@@ -518,11 +513,11 @@ def speeds_in_float32(positions, dim, base):
 
 
 def sines_first(positions, dim, base):
-    return waves_posenc(positions, dim, base)[::-1]
+    return waves_complex(positions, dim, base).flip(0)
 
 
 def waves_in_bfloat16(positions, dim, base):
-    cos, sin = waves_posenc(positions, dim, base)
+    cos, sin = waves_complex(positions, dim, base)
     return cos.bfloat16(), sin.bfloat16()
 
 
@@ -636,7 +631,7 @@ ANSWERS = {
         ],
     ),
     "mended_precision": Answers(
-        [waves_by_loops, waves_numpy, waves_posenc, waves_complex],
+        [waves_by_loops, waves_numpy, waves_complex],
         [
             (nothing_mended, "Three things are rounded"),
             (speeds_in_float32, "for an integer pair"),

@@ -1,0 +1,84 @@
+"""Answers that leave the work to `posenc`, of several lines: each is right, and refused."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import posenc
+from posenc import angles, check, inverse_frequencies
+from posenc.check import frequencies
+from posenc.check.calls import Refused
+from posenc.lab import paired
+
+ASKED = {  # where many answers are right
+    "my_encoding": (torch.arange(3), 8),
+    "better": ([1.0, 2.0, 4.0], [1.0, 2.0, 3.0]),
+}
+
+
+def behind(scores):
+    queries, keys = scores.shape[1:]
+    return posenc.relative_positions(torch.arange(keys - queries, keys), torch.arange(keys))
+
+
+def larger_base(base, dim, factor):
+    if factor < 1:
+        return base**2 / larger_base(base, dim, 1 / factor)
+    slower, _ = posenc.ntk_scaling(inverse_frequencies(dim, base=base), factor=factor)
+    return slower[1] ** (-dim / 2)
+
+
+BORROWED = {  # the answer by what `posenc` has
+    "sinusoidal": lambda p, dim, base: posenc.sinusoidal_encoding(p, dim, base=base),
+    "dot_product": lambda k, dim, base: (
+        frequencies.scores(inverse_frequencies(dim, base=base), abs(k) + 1)[abs(k)] * dim / 2
+    ),
+    "moved": lambda rows, k, base: (
+        rows.double() @ posenc.shift_matrix(k, inverse_frequencies(rows.shape[-1], base=base))
+    ),
+    "mended_sinusoidal": lambda p, dim: posenc.sinusoidal_encoding(p, dim),
+    "relative": lambda q, k: posenc.relative_positions(q, k),
+    "buckets": lambda r, count, far: posenc.t5_buckets(r, num_buckets=count, max_distance=far),
+    "skewed": lambda products: posenc.skew(products),
+    "rotated": lambda x, p, base: posenc.rotate(
+        x, angles(p, inverse_frequencies(x.shape[-1], base=base)), pairing="interleaved"
+    ),
+    "score_from_offset": lambda q, k, offset, base: (
+        q
+        @ posenc.rotate(
+            k,
+            angles(torch.tensor(offset), inverse_frequencies(len(q), base=base)),
+            pairing="interleaved",
+        )
+    ),
+    "mended_pairing": lambda weight, heads: posenc.rotary._regroup(
+        weight.unflatten(0, (heads, -1)).mT, "interleaved"
+    ).mT.flatten(0, 1),
+    "mended_precision": lambda p, dim, base: torch.view_as_real(
+        posenc.phasors(angles(p, inverse_frequencies(dim, base=base)))
+    ).unbind(-1),
+    "slopes": lambda heads: posenc.alibi_slopes(heads),
+    "biased": lambda scores, slopes: (
+        scores + posenc.alibi_bias(slopes, behind(scores), dtype=scores.dtype)
+    ).masked_fill(behind(scores) > 0, -torch.inf),
+    "ntk_base": larger_base,
+    "my_encoding": lambda p, dim: posenc.sinusoidal_encoding(p, dim),
+    "better": lambda first, second: (
+        paired._interval(np.array([second]) - np.array([first]), 1, 0.95).mean
+    ),
+    "mended_chunk": lambda new, cached: posenc.causal_mask(
+        torch.arange(cached, cached + new), torch.arange(cached + new)
+    ),
+}
+
+
+def show():
+    """Where `posenc` is, and what it says of the answers that are named in the command."""
+    print(Path(posenc.__file__).parent.parent)
+    for name in sys.argv[1:]:
+        try:
+            print(BORROWED[name](*(ASKED.get(name) or check.named(name).cases[0].arguments)))
+        except Refused as error:
+            print(error)
