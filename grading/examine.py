@@ -30,7 +30,7 @@ from posenc.check.question import Part
 
 _RUNNER = Path(__file__).with_name("runner.py")
 _IGNORED = 1000  # messages that nobody asked for; then it is talking nonsense
-_SAID = 3  # messages about a cell
+_SAID = 4  # messages about a cell
 _NONSENSE = "it sends what nobody asked for"
 _LEAST = 20.0  # seconds that are kept for asking
 _JUDGING = 300.0  # seconds of this side's own processor time for a test: whatever was sent
@@ -74,6 +74,8 @@ class _Run:
             said = self.sandbox.receive(min(cell_deadline, self.deadline))
             if not isinstance(said, dict):
                 continue
+            if "next" in said and (said["next"] is None or self._is_cell(said["next"])):
+                self.sandbox.send({"go": said["next"]}, self.deadline)  # all before it is in limits
             if said.get("ready") is True:
                 changed = said.get("changed")
                 named = changed if isinstance(changed, list) else []
@@ -83,7 +85,6 @@ class _Run:
                 if said["at"] != self.at:  # its time begins once
                     cell_deadline = self.sandbox.seconds + self.limits.cell_seconds
                 self.at = said["at"]
-                self.sandbox.send({"go": self.at}, self.deadline)  # the one before it is in limits
             if self._is_cell(said.get("refused")):
                 self.refused.add(said["refused"])
             raised = said.get("raised")

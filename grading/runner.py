@@ -4,13 +4,14 @@ Lines of JSON come from stdin and go to stdout. Nothing here knows what is right
 notebook does to this program, it can only change what its own answers are.
 
 First comes {"cells": [[number, code, given], ...], "names": [...], "refusal": text, "late": bool},
-where `given` says that it is a cell as it was handed out: for each {"at": number} is sent, and it
-begins when {"go": number} has come, so that what one cell does is never taken for another's; then
-{"refused": number} if it met an exception with that text, {"raised": [number, what]} if it lacked a
-module or met another exception alone, and {"ready": true, "changed": names} at last. Then come
-questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is
-{"id", "values"} or {"id", "fault"}. A function is asked as it was when the last cell that made or
-checked it had run, or, if "late", as it is at the end; "changed" names those that may differ.
+where `given` says that it is a cell as it was handed out. For each {"next": number} is sent and
+{"go": number} awaited, so that what a cell does, be it to this line, is not taken for another's;
+then {"at": number} as it begins, {"refused": number} if it met an exception with that text,
+{"raised": [number, what]} if it lacked a module or met another exception alone. At last there are
+{"next": null}, likewise, and {"ready": true, "changed": names}. Then come questions {"id", "ask":
+name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is {"id", "values"} or {"id",
+"fault"}. A function is asked as it was when the last cell that made or checked it had run, or, if
+"late", as it is at the end; "changed" names those that may differ.
 """
 
 import ast
@@ -108,6 +109,7 @@ def run_cells(shell, cells, names, begin, send, refusal):
     kept = {}
     for number, source, is_given in cells:
         begin(number)
+        send({"at": number})
         made = {name: thing for name, thing in shell.user_ns.items() if callable(thing)}
         source = _TIMED.sub("", source)
         error = _run(shell, source)
@@ -174,10 +176,15 @@ def main():
         said.write(json.dumps(message) + "\n")
         said.flush()
 
+    early = []
+
     def begin(number):
-        send({"at": number})
+        send({"next": number})
         for line in iter(given.readline, ""):
-            if json.loads(line).get("go") == number:
+            if json.loads(line).get("go", "") == number:
+                return
+            if "ask" in json.loads(line):  # a cell has said that all have run
+                early.append(line)
                 return
 
     gc.disable()  # while what takes its time is loaded, which is nobody's cell's
@@ -188,10 +195,11 @@ def main():
     gc.enable()
     told = json.loads(given.readline())
     kept = run_cells(shell, told["cells"], told["names"], begin, send, told["refusal"])
+    begin(None)
     changed = [name for name, then in kept.items() if _is_changed(then, shell.user_ns)]
     send({"ready": True, "changed": changed})
     kept = {} if told["late"] else kept
-    for line in iter(given.readline, ""):
+    for line in itertools.chain(early, iter(given.readline, "")):
         request = json.loads(line)
         if "ask" in request:
             send({"id": request["id"], **reply(shell, request, kept)})

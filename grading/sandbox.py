@@ -62,7 +62,8 @@ _OPTIONS = (
     f"--size 1048576 --tmpfs /dev/shm --remount-ro /dev --size {GIB} --tmpfs /tmp --chdir /tmp"
 ).split()
 # Calls of the system that make memory which belongs to no process, or look into another one. A pipe
-# holds such memory, too: there are few files for each process, and no pipe can be made larger. So
+# holds such memory, too: there are few files for each process, no pipe can be made larger, and none
+# takes pages of a process, of which one byte may keep 2 MiB. So
 # does what processes share without a file, which is held while none of them has it in its pages.
 # So do sockets, which are counted, and whose buffers cannot be made larger.
 _FILES, _FCNTL, _PIPE_SIZE = 512, {"x86_64": 72, "aarch64": 25}, 1031  # F_SETPIPE_SZ
@@ -73,11 +74,12 @@ _FORBIDDEN = {
     "x86_64": (0xC000003E, {"memfd_create": 319, "memfd_secret": 447, "shmget": 29, "ptrace": 101,
                             "userfaultfd": 323, "io_uring_setup": 425, "keyctl": 250,
                             "add_key": 248, "bpf": 321, "perf_event_open": 298, "msgget": 68,
-                            "semget": 64}),
+                            "semget": 64, "vmsplice": 278}),
     "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186,
                              "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
                              "keyctl": 219, "add_key": 217, "bpf": 280,
-                             "perf_event_open": 241, "semget": 190}),
+                             "perf_event_open": 241, "semget": 190,
+                             "vmsplice": 75}),
 }  # fmt: skip
 
 
@@ -282,7 +284,7 @@ class Sandbox:
             )
         self._lines, self._rest = deque(), bytearray()  # what was received: whole lines, and a part
         self._start, self._used = time.monotonic(), 0.0
-        self._own: dict[psutil.Process, float] = {}  # time of each process that was ever seen
+        self._own: dict[tuple[int, float], float] = {}  # time of each process that was ever seen
         os.set_blocking(self._process.stdin.fileno(), False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._process.stdout, selectors.EVENT_READ)
@@ -373,7 +375,7 @@ class Sandbox:
                 memory += child.memory_info().rss
                 times = child.cpu_times()
                 used += sum(times[:4])  # its own, and that of those it waited for
-                self._own[child] = times.user + times.system
+                self._own[child.pid, child.create_time()] = times.user + times.system
                 sockets = sockets or _sockets(child)
         if memory > limit:  # which counts what they share several times
             with contextlib.suppress(psutil.Error):

@@ -599,6 +599,15 @@ ATTACKS: dict[str, Attack] = {
         FULL,
         "left out",
     ),
+    "closes_the_line": Attack(
+        (HONEST["sinusoidal"], "import fcntl, threading\nends = [n for n in range(3, 64)\n"
+         "    if os.path.exists(f'/proc/self/fd/{n}') and not fcntl.fcntl(n, fcntl.F_GETFL) & 3\n"
+         "    and os.readlink(f'/proc/self/fd/{n}').startswith('pipe')]\n"
+         "list(map(os.close, ends))", HONEST["dot_product"], HONEST["moved"]),
+        ("mended_sinusoidal",),
+        FULL,
+        "cell 5, .* was left out: it ended Python",
+    ),
     "blocks": disturbs(
         "import time\nwhile True:\n    try:\n        time.sleep(1)\n    except BaseException:\n"
         "        pass",
