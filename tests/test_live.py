@@ -53,6 +53,10 @@ FIGURES = {
         places=[2, 5, 9],
         start={"places": 5},
     ).live(),
+    "learned_table": lambda: live.learned_table(
+        alike(2, 4, 12), every=100, seed=1, row=5, column=11
+    ),
+    "learned_table-other": lambda: live.learned_table(alike(1, 2, 6), every=2000),
     "lengths": lambda: live.lengths(
         [Row("rope", {8: [0.5, 0.7], 16: [0.9, 1.4]}, {}, 2, 2), Row("table", {8: [1]}, {}, 1, 1)],
         train_length=8,
@@ -99,6 +103,13 @@ FIGURES = {
     "wave": live.wave,
     "wave-other": lambda: live.wave(["a", "b", "c", "d", "e"], frequency=2.5, start=3),
 }
+
+
+def alike(seeds, steps, n):
+    """Cosines of rows that are drawn."""
+    rows = torch.randn(seeds, steps, n, 5, generator=torch.Generator().manual_seed(0))
+    rows = torch.nn.functional.normalize(rows, dim=-1)
+    return rows @ rows.mT
 
 
 def bars():
@@ -412,6 +423,128 @@ PAINTED = """(el) => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   return [canvas.width, canvas.height, [...data]];
 }"""
+
+
+class TestLearnedTable:
+    def test_it_begins_at_the_beginning_and_plays_to_the_end(self, opened):
+        with opened("learned_table") as page:
+            assert state_of(page)["step"] == 0
+            page.clock.install()
+            page.locator("[data-play]").click()
+            page.clock.run_for(5000)
+            assert state_of(page)["step"] == 3
+            assert page.locator(".said").inner_text().startswith("Step 300, seed 1: ")
+
+    def test_a_tap_on_a_cell_tells_its_value_there(self, opened):
+        with opened("learned_table", width=390, has_touch=True, is_mobile=True) as page:
+            box = page.locator("[data-drag=cell]").bounding_box()
+            page.touchscreen.tap(
+                box["x"] + 7.5 / 12 * box["width"], box["y"] + 2.5 / 12 * box["height"]
+            )
+            told = page.locator(".plot").first.locator(".note")
+            assert (state_of(page)["r"], state_of(page)["c"]) == (2, 7)
+            value = alike(2, 4, 12)[1, 0, 2, 7].item()
+            told.get_by_text(f"{value:.2f}".replace("-", "\N{MINUS SIGN}")).wait_for(timeout=2000)
+            note = told.bounding_box()
+            assert abs(note["y"] + note["height"] - (box["y"] + 2.5 / 12 * box["height"])) < 30
+
+    def test_each_small_map_is_of_its_step_and_leads_there(self, opened):
+        with opened("learned_table") as page:
+            small = page.locator(".film button")
+            assert small.all_inner_texts() == ["0", "100", "200", "300"]
+            strengths = page.locator(".film canvas").evaluate_all(
+                "all => all.map((c) => c.getContext('2d').getImageData(3, 0, 1, 1).data[3])"
+            )
+            values = alike(2, 4, 12)[1, :, 0, 3].abs()
+            assert strengths == pytest.approx((255 * values).tolist(), abs=1.8)
+            small.nth(2).click()
+            page.wait_for_function(
+                "document.querySelector('.live').live.model.get('state').step === 2"
+            )
+
+    @pytest.mark.parametrize(
+        ("change", "told"),
+        [
+            ({"cosines": torch.eye(4)}, r"cosines must be \[seeds.*got \(4, 4\)"),
+            ({"cosines": torch.eye(4).expand(1, 1, 4, 4)}, "2 or more steps"),
+            ({"cosines": torch.eye(4).roll(1, 0).expand(1, 2, 4, 4)}, "the same for rows a and b"),
+            ({"cosines": 2 * torch.eye(4).expand(1, 2, 4, 4)}, "from -1 to 1, got 2"),
+            ({"seed": 1}, "seed must be from 0 to 0, got 1"),
+            ({"row": -1}, "row must be from 0 to 3, got -1"),
+            ({"column": 4}, "column must be from 0 to 3, got 4"),
+        ],
+    )
+    def test_what_it_refuses(self, change, told):
+        given = {"cosines": torch.eye(4).expand(1, 2, 4, 4), "every": 10} | change
+        with pytest.raises(ValueError, match=told):
+            live.learned_table(given.pop("cosines"), **given)
+
+
+class TestPlaces:
+    @pytest.mark.parametrize("width", [700, 1440])
+    @pytest.mark.parametrize("name", ["clocks", "digits", "wave", "learned_table"])
+    def test_a_slider_under_a_row_stands_under_what_it_means(self, opened, name, width):
+        with opened(name, width=width) as page:
+            bar = page.locator(".rail input")
+            things = page.locator(".words button, .film button")
+            last = things.count() - 1
+            for i in (0, 1, last):
+                bar.fill(str(i))
+                box, thing = bar.bounding_box(), things.nth(i).bounding_box()
+                thumb = box["x"] + 8 + i / last * (box["width"] - 16)  # 16 pixels wide
+                assert thumb == pytest.approx(thing["x"] + thing["width"] / 2, abs=2)
+                assert box["y"] - (thing["y"] + thing["height"]) < 20  # right below
+
+    @pytest.mark.parametrize(
+        ("x", "xscale", "ends"),
+        [
+            (range(64), "linear", ("0", "63")),
+            ([32, 128, 4096], "log", ("32", "4k")),
+            ([256, 1000, 1_000_000], "log", ("256", "1,000,000")),
+            (range(4, 253, 8), "linear", ("4", "252")),
+        ],
+    )
+    def test_both_ends_of_an_axis_have_their_number(self, x, xscale, ends):
+        x = list(x)
+        figure = live.lines(x, {"a": x}, xlabel="x", ylabel="y", xscale=xscale)
+        ticks = BeautifulSoup(figure.html(), "html.parser").select(".xticks span")
+        assert (ticks[0].text, ticks[-1].text) == ends
+        assert [t["style"].split(";")[0] for t in (ticks[0], ticks[-1])] == ["--at:0", "--at:1"]
+
+    @pytest.mark.parametrize("width", [390, 900])
+    def test_no_number_lies_under_that_of_the_place(self, browser, width):
+        x = [256, 1000, 10_000, 100_000, 1_000_000]
+        figure = live.lines(x, {"a": x}, xlabel="x", ylabel="y", xscale="log")
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.set_content(PAGE.format(theme="light", ink="#000", paper="#fff", figure=figure.html()))
+        low, high = math.log2(256), math.log2(1_000_000)
+        for share in (0, 0.1, 0.3, 0.5, 0.77, 0.9, 1):
+            page.locator("[name=at]").fill(str(low + share * (high - low)))
+            page.wait_for_timeout(60)
+            badge = page.locator(".where").bounding_box()
+            for tick in page.locator(".xticks span").all():
+                if float(tick.evaluate("e => getComputedStyle(e).opacity")) > 0:
+                    box = tick.bounding_box()
+                    apart = max(
+                        badge["x"] - box["x"] - box["width"], box["x"] - badge["x"] - badge["width"]
+                    )
+                    assert apart >= 0, (share, tick.inner_text(), apart)
+        page.close()
+
+    def test_the_lines_of_turns_are_named_inside_the_picture(self, opened):
+        with opened("seen_turns") as page:
+            frame = page.locator(".frame").bounding_box()
+            for state in ({}, {"trained": 20}, {"log_base": 7, "trained": 5, "length": 5}):
+                page.evaluate(
+                    "s => { const { model } = document.querySelector('.live').live;"
+                    "model.set('state', { ...model.get('state'), ...s }); }",
+                    state,
+                )
+                page.wait_for_timeout(60)
+                for name in page.locator("span.named").all():
+                    box = name.bounding_box()
+                    assert frame["y"] - 20 <= box["y"] <= frame["y"] + frame["height"], state
+                    assert frame["x"] - 20 <= box["x"] <= frame["x"] + frame["width"] - box["width"]
 
 
 class TestPainting:

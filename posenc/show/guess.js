@@ -6,6 +6,7 @@
   const said = root.querySelector(".said"), controls = root.querySelector(".controls");
   const sliders = [...root.querySelectorAll("input")], compare = root.querySelector("button");
   const values = () => sliders.map((slider) => +slider.value);
+  const WAITS = data.kind === "angle" ? 0 : 0.5; // the share where a ring stands that nobody has set
   const isSet = (slider) => !slider.matches(".unset");
   const clamp = (x, low = 0, high = 1) => Math.min(high, Math.max(low, x));
 
@@ -115,7 +116,7 @@
       const some = sliders.some(isSet), all = sliders.every(isSet);
       part("mine").setAttribute("d", some ? draw(spots(v)) : "");
       part("mine").toggleAttribute("hidden", !some);
-      const wait = spots(sliders.map(() => (data.kind === "angle" ? 0 : 0.5)));
+      const wait = spots(sliders.map(() => WAITS));
       part("waiting").setAttribute("d",
         wait.map((at, k) => (isSet(sliders[k]) ? "" : ring(at))).join(""));
       for (const name of ["waiting", "hint"]) part(name).toggleAttribute("hidden", all);
@@ -212,6 +213,7 @@
   controls.hidden = false;
   for (const slider of sliders) {
     slider.classList.add("unset");
+    slider.value = WAITS;
     slider.setAttribute("aria-valuetext", "not set");
     for (const event of ["input", "click"]) // a click may agree with where it stands
       slider.addEventListener(event, () => {

@@ -47,7 +47,6 @@ _STYLE = """
 .guess.compared .said { margin-top: 0.8rem; padding-left: 1rem; border-left: 4px solid }
 .guess.right .said { border-color: var(--book-teal, #0f766e) }
 .guess.wrong .said { border-color: var(--book-amber, #b45309) }
-.guess button:disabled { border-style: dashed; cursor: not-allowed }
 .guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr 4em }
 .guess label { display: contents }
 .guess input { width: 100%; min-width: 0; accent-color: var(--book-amber, #b45309) }
@@ -61,13 +60,26 @@ _STYLE = """
   grid-column: 1 / -1; width: calc(92.5% + 16px); margin: 0 calc(3.75% - 8px) 0.6em
 }
 .guess.point output { grid-area: 2 / 2; padding-left: 1em }
-.guess .unset {
-  appearance: none; height: 16px; color: inherit; background: repeating-linear-gradient(
-    90deg, currentColor 0 4px, transparent 4px 9px) center / calc(100% - 16px) 1px no-repeat
+.guess .unset { /* a bar to pull along, and the ring of the picture, which stands nowhere yet */
+  appearance: none; height: 1.5rem; background: none; color: inherit; cursor: grab
 }
-.guess .unset::-webkit-slider-thumb { opacity: 0 }
-.guess .unset::-moz-range-thumb { opacity: 0 }
-.guess .unset::-moz-range-track { background: none }
+.guess .unset::-webkit-slider-runnable-track {
+  height: 8px; border-radius: 4px; border: 1px solid #8888; background: #8883
+}
+.guess .unset::-moz-range-track {
+  height: 6px; border-radius: 4px; border: 1px solid #8888; background: #8883
+}
+.guess .unset::-webkit-slider-thumb {
+  appearance: none; box-sizing: border-box; width: 20px; height: 20px; margin-top: -7px;
+  border-radius: 50%; border: 2px dashed var(--book-amber, #b45309);
+  background: var(--pst-color-background, Canvas)
+}
+.guess .unset::-moz-range-thumb {
+  box-sizing: border-box; width: 20px; height: 20px;
+  border-radius: 50%; border: 2px dashed var(--book-amber, #b45309);
+  background: var(--pst-color-background, Canvas)
+}
+@media print { .guess :is(.hint, .waiting) { display: none } }
 .guess .phone { display: none }
 @container (max-width: 30rem) {
   .guess .wide { display: none }
@@ -367,16 +379,28 @@ def _x_axis(
         subs = (1, 3) if few else (1,)
         locator = LogLocator(subs=subs, numticks=6) if log else MaxNLocator(5)
         ticks = locator.tick_values(low, high)
-    ticks = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
-    wide = _LETTER * max((len(_tick(tick)) for tick in ticks), default=1) + _LETTER
-    ticks = ticks[:: math.ceil(wide * len(ticks) / width)]  # or they would touch on a phone
+
+    def along(tick: float) -> float:
+        share = math.log(tick / low) / math.log(high / low) if log else (tick - low) / (high - low)
+        return width * share
+
+    def half(tick: float) -> float:
+        return _LETTER * (len(_tick(tick)) + 1) / 2
+
+    inner = [
+        tick
+        for tick in ticks
+        if low < tick < high
+        and along(tick) > half(low) + half(tick)
+        and along(tick) < width - 2 * half(high) - half(tick)
+    ]
+    wide = 2 * max(map(half, inner), default=1)
+    inner = inner[:: math.ceil(wide * len(inner) / width)]  # or they would touch on a phone
     marks = ""
-    for tick in ticks:
-        share = math.log(tick / low) / math.log(high / low) if log else None
-        share = (tick - low) / (high - low) if share is None else share
-        anchor = "end" if share > 0.97 else "middle"  # or the last would leave the picture
+    for tick in (low, *inner, high):  # each end has its number
+        anchor = "end" if tick == high else "middle"  # or the last would leave the picture
         marks += (
-            f'<text x="{left + width * share:.1f}" y="{top + height + 26}" '
+            f'<text x="{left + along(tick):.1f}" y="{top + height + 26}" '
             f'text-anchor="{anchor}">{_tick(tick)}</text>'
         )
     return (

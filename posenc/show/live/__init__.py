@@ -12,6 +12,7 @@ from posenc.show.live.digits import digits
 from posenc.show.live.dot_product import dot_product
 from posenc.show.live.encoding_table import encoding_table
 from posenc.show.live.figure import LiveFigure
+from posenc.show.live.learned_table import learned_table
 from posenc.show.live.lines import lengths, lines
 from posenc.show.live.marks import SENTENCE
 from posenc.show.live.query_key_clocks import query_key_clocks
@@ -30,6 +31,7 @@ __all__ = [
     "digits",
     "dot_product",
     "encoding_table",
+    "learned_table",
     "lengths",
     "lines",
     "query_key_clocks",

@@ -15,6 +15,7 @@ from posenc.show.live.marks import (
     place,
     plot,
     slider,
+    with_ends,
 )
 
 TOP = -8.0  # the plot of penalties reaches from here to 0
@@ -77,12 +78,14 @@ def alibi(*, num_heads: int = 8, tokens: int = 64, head: int = 3) -> LiveFigure:
     others = [
         line([(0, 0), (last, bias[i, -1].item())], class_="line faint") for i in range(num_heads)
     ]
+    steps = range(0, tokens, max(1, tokens // 4))
+    xticks = with_ends({j: str(j) for j in steps}, "0", str(last), (0, last))
     prices = plot(
         *others,
         line(data_set="d:penalty"),
         x=(0, last),
         y=(TOP, 1.4),  # room for the note of a price near 0
-        xticks={j: str(j) for j in range(0, tokens, max(1, tokens // 4))},
+        xticks=xticks,
         yticks={0: "0", TOP / 2: fixed(TOP / 2, 0), TOP: fixed(TOP, 0)},
         xlabel="distance (tokens back)",
         ylabel="added to the score",
@@ -95,7 +98,7 @@ def alibi(*, num_heads: int = 8, tokens: int = 64, head: int = 3) -> LiveFigure:
         line(data_set="d:weights"),
         x=(0, last),
         y=(0, 0.45),
-        xticks={j: str(j) for j in range(0, tokens, max(1, tokens // 4))},
+        xticks=xticks,
         yticks={0: "0", 0.2: "20%", 0.4: "40%"},
         xlabel="distance (tokens back)",
         ylabel="attention, all scores equal",

@@ -17,8 +17,8 @@ from posenc.show.live.marks import (
     nearest,
     place,
     play,
+    rail,
     require_place,
-    slider,
     words_row,
 )
 
@@ -85,13 +85,11 @@ def clocks(
         "clocks",
         "Clocks that show where a word stands",
         words_row(words, "p"),
+        rail("p", "position", 0, len(words) - 1, said="at", colour="p", rests=True),
         _arcs(links, len(words)),
         dials.clock_row(rows, narrow=3),
         dials.speeds(),
-        controls(
-            play("p", speed=1.2),
-            slider("p", "position", 0, len(words) - 1, said="at", colour="p", rests=True),
-        ),
+        controls(play("p", speed=1.2)),
         data={"inv_freq": dials.as_list(inv_freq), "words": words, "links": links},
         state={"p": start},
         values=values,

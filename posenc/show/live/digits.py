@@ -20,8 +20,8 @@ from posenc.show.live.marks import (
     place,
     play,
     plot,
+    rail,
     require_place,
-    slider,
     words_row,
 )
 
@@ -122,12 +122,10 @@ def digits(
         "digits",
         "A position as digits, as digits without jumps, and as hands",
         words_row(words, "p"),
+        rail("p", "position", 0, last, said="p_said", colour="p", rests=True),
         h("div", *columns, class_="clocks wheels", style=f"--n:{wheels};--narrow:{min(wheels, 4)}"),
         dials.speeds("words for one turn"),
-        controls(
-            play("p", speed=1.0),
-            slider("p", "position", 0, last, said="p_said", colour="p", rests=True),
-        ),
+        controls(play("p", speed=1.0)),
         data={"inv_freq": frequencies.tolist(), "words": words, "base": base},
         state={"p": start},
         values=values,

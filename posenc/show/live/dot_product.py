@@ -17,6 +17,7 @@ from posenc.show.live.marks import (
     plot,
     round_ticks,
     slider,
+    with_ends,
 )
 
 
@@ -86,7 +87,7 @@ def dot_product(*, dim: int = 64, base: float = 10_000.0, longest: int = 100) ->
             line(data_set="d:curve"),
             x=(0, longest),
             y=(lowest, 1.15),
-            xticks={d: str(d) for d in range(0, longest + 1, max(1, longest // 5))},
+            xticks=with_ends(round_ticks(0, longest), "0", str(longest), (0, longest)),
             yticks=round_ticks(lowest, 1.15, most=5),
             xlabel="distance between the two positions",
             ylabel="dot product, over its value at distance 0",

@@ -1,4 +1,5 @@
 // The table of encodings as a heat map: channels, base and length to choose.
+import { paint } from "./heat.js";
 import { TAU, clamp, fixed, grouped, live, nearest, range } from "./runtime.js";
 
 const size = ({ pairs, length }) => [2 * nearest(pairs), nearest(length)];
@@ -49,20 +50,10 @@ export default live({
       `${v.wave_said} positions long.`
     );
   },
-  // One pixel a cell, as strong as the entry is large.
-  paint(canvas, { pos, neg }, state) {
-    const [channels, count] = size(state);
-    [canvas.width, canvas.height] = [channels, count];
-    const pencil = canvas.getContext("2d");
-    const pixels = pencil.createImageData(channels, count);
-    for (let c = 0; c < channels; c++) {
-      const [turn, w] = [c % 2 ? Math.cos : Math.sin, speed(c, state)];
-      for (let p = 0; p < count; p++) {
-        const value = turn(p * w);
-        pixels.data.set([...(value < 0 ? neg : pos), Math.round(255 * Math.abs(value))], 4 * (p * channels + c));
-      }
-    }
-    pencil.putImageData(pixels, 0, 0);
+  paint(canvas, colours, state) {
+    const [channels, count] = size(state), wave = (c) => (c % 2 ? Math.cos : Math.sin);
+    const speeds = range(channels).map((c) => speed(c, state));
+    paint(canvas, colours, count, channels, (p, c) => wave(c)(p * speeds[c]));
   },
   drags: {
     cell: ({ at, state }) => cell(at, state),

@@ -1,14 +1,11 @@
 """The table of encodings as a heat map: channels, base and length to choose."""
 
-import base64
-import io
-
 import torch
-from PIL import Image
 from torch import Tensor
 
 from posenc import inverse_frequencies, sinusoidal_encoding, wavelengths
 from posenc.show.live.figure import LiveFigure, State
+from posenc.show.live.heat import painted
 from posenc.show.live.marks import controls, fixed, h, knob, line, nearest, plot, slider
 
 LONGEST = 128
@@ -103,7 +100,7 @@ def encoding_table(*, dim: int = 32, base: float = 10_000.0, length: int = 64) -
         xlabel="channel",
         ylabel="position (down)",
         height="22em",
-        under=[*_first(table_of(start)), h("canvas", aria_hidden="true")],
+        under=painted(table_of(start)),
         data_drag="cell",
         data_tip="cell",
     )
@@ -136,19 +133,3 @@ def encoding_table(*, dim: int = 32, base: float = 10_000.0, length: int = 64) -
         values=values,
         describe=describe,
     )
-
-
-def _first(table: Tensor) -> list:
-    """The heat map before any script runs: a mask for each sign, in the colours of the theme."""
-    layers = []
-    for sign, kind in ((1, "pos"), (-1, "neg")):
-        strength = (255 * (sign * table).clamp(min=0)).round().byte()
-        picture, packed = Image.fromarray(strength.numpy(), mode="L"), io.BytesIO()
-        mask = Image.new("LA", picture.size)
-        mask.putalpha(picture)
-        mask.save(packed, "png", optimize=True)
-        url = "data:image/png;base64," + base64.b64encode(packed.getvalue()).decode()
-        layers.append(
-            h("i", class_=f"first {kind}", style=f"--mask:url({url})", aria_hidden="true")
-        )
-    return layers

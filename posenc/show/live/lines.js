@@ -57,6 +57,7 @@ export default live({
       height: there.map((on) => (on ? low + high * spread.shift() : low)),
       side: +((spot - axis[0]) / wide > data.side),
       x_said: said(shown),
+      letters: said(shown).length,
     };
   },
   describe({ line: name }, v, { names, shown, says }) {

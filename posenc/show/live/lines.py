@@ -24,12 +24,14 @@ from posenc.show.live.marks import (
     line,
     nearest,
     note,
+    number,
     path,
     place,
     plot,
     power_of_two,
     round_ticks,
     slider,
+    with_ends,
 )
 
 HEIGHT, LETTERS = 19, 1.4  # of the picture, and of a name beside it, in em
@@ -152,6 +154,7 @@ def lines(
                 NUMBERS / HEIGHT,
             )
         )
+        said = grouped(fixed(shown, 0)) if abs(shown) >= 10 else place(shown)
         return {
             "x": spot,
             "y": found[names.index(front)],
@@ -165,7 +168,8 @@ def lines(
             "number": [int(on and away) for on in there],
             "height": [low + (high - low) * next(spread) if on else low for on in there],
             "side": int((spot - ends[0]) / (ends[1] - ends[0]) > SIDE),
-            "x_said": grouped(fixed(shown, 0)) if abs(shown) >= 10 else place(shown),
+            "x_said": said,
+            "letters": len(said),
         }
 
     def describe(state: State, values: dict) -> str:
@@ -243,7 +247,7 @@ def lines(
     )
     picture.set("class", "plot named flagged" if upright else "plot named")
     for tick in picture.find("div[@class='xticks']"):
-        tick.set("data-set", "--x:x")  # it makes room for the place that is told there
+        tick.set("data-set", "--x:x --letters:letters")  # it makes room for the place told there
     picture.append(h("div", *named, class_="names", data_set="--end:end", aria_hidden="true"))
     step = axis.diff().min().item() if measured else (ends[1] - ends[0]) / 40
     if whole and xscale == "linear" and not measured:
@@ -384,10 +388,14 @@ def _flags(upright: Mapping[str, float], ends: tuple[float, float]) -> list[Elem
 
 
 def _ticks(places: Tensor, xscale: str) -> dict[float, str]:
-    """Where x stands on its axis: some powers of two on a log scale, round numbers else."""
+    """Where x stands: its ends, and between them round numbers or some powers of two."""
     first, last = places[0].item(), places[-1].item()
+    words = [grouped(number(end)).replace("-", "\N{MINUS SIGN}") for end in (first, last)]
     if xscale == "linear":
-        return round_ticks(first, last)
-    low, high = math.ceil(math.log2(first)), int(math.log2(last))
-    powers = range(low, high + 1, math.ceil((high - low + 1) / 5))
-    return {power: power_of_two(power) for power in powers}
+        return with_ends(round_ticks(first, last), *words, (first, last))
+    ends = math.log2(first), math.log2(last)
+    low, high = math.ceil(ends[0]), int(ends[1])
+    step = math.ceil((high - low + 1) / 5)
+    inner = {power: power_of_two(power) for power in range(high % step, high + 1, step)}
+    words = [inner.get(end, word) for end, word in zip(ends, words, strict=True)]
+    return with_ends({p: t for p, t in inner.items() if p >= low}, *words, ends)

@@ -158,6 +158,36 @@ def slider(
     return h("label", *parts, class_=f"slider {colour or ''}".strip())
 
 
+def rail(
+    name: str,
+    label: str,
+    low: int,
+    high: int,
+    *,
+    said: str,
+    colour: str | None = None,
+    rests: bool = False,
+    whole: bool = False,
+) -> Element:
+    """A slider below things in a row, from `low` to `high`: it stands below the one that it means.
+
+    Args:
+        name: of what it moves in the state.
+        label: what to call it; it is seen where the row is broken in two, as words on a phone.
+        low: of the first thing.
+        high: of the last thing.
+        said: name of the value that says in words where it stands.
+        colour: as of a `slider`.
+        rests: likewise.
+        whole: likewise.
+    """
+    more = {"said": said, "colour": colour, "rests": rests, "whole": whole}
+    element = slider(name, label, low, high, **more)
+    element.set("class", f"{element.get('class')} rail")
+    element.set("style", f"--n:{high - low + 1}")
+    return element
+
+
 def switch(name: str, label: str) -> Element:
     """A box to tick."""
     return h("label", h("input", type="checkbox", name=name), h("span", label), class_="switch")
@@ -259,6 +289,24 @@ def round_ticks(low: float, high: float, most: int = 6) -> dict[float, str]:
     step = next(s * step for s in (1, 2, 5, 10, 20) if (high - low) / (s * step) <= most - 1)
     ticks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
     return {tick: grouped(number(tick)).replace("-", "\N{MINUS SIGN}") for tick in ticks}
+
+
+def with_ends(ticks: Mapping[float, str], low: str, high: str, ends: tuple[float, float]) -> dict:
+    """Ticks of an axis that a slider runs along: each end has its number, with room around it.
+
+    Args:
+        ticks: where -> what stands there.
+        low: what stands at the lower end.
+        high: what stands at the higher end.
+        ends: where they are.
+
+    Example:
+        >>> with_ends({0: "0", 20: "20", 40: "40", 60: "60"}, "0", "63", (0, 63))
+        {0: '0', 20: '20', 40: '40', 63: '63'}
+    """
+    room = 0.1 * (ends[1] - ends[0])
+    inner = {at: text for at, text in ticks.items() if ends[0] + room < at < ends[1] - room}
+    return {ends[0]: low, **inner, ends[1]: high}
 
 
 def line(points: Sequence[tuple[float, float]] | None = None, **attributes: object) -> Element:

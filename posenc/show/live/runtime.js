@@ -9,7 +9,7 @@
 // A module says what the numbers are and what the functions do:
 //   values(state, data)             name -> number, text, or a list of them
 //   describe(state, values, data)   the figure in words
-//   paint(canvas, colours, state)   optional: fills the figure's canvas
+//   paint(canvas, colours, state, data)    optional: fills a canvas of the figure
 //   settle(next, before, data)      optional: the allowed state that is nearest to the wanted one
 //   drags, goes, tips               name -> function({ index, state, data, values, at, grip })
 // A function of drags or goes returns the part of the state that changes, one of tips a text.
@@ -130,7 +130,9 @@ export const live = (figure) => ({
         if (control.type === "checkbox") control.checked = value;
         else control.value = value;
       }
-      figure.paint?.(el.querySelector("canvas"), colours(el), state());
+      if (!figure.paint) return;
+      const inks = colours(el);
+      for (const canvas of el.querySelectorAll("canvas")) figure.paint(canvas, inks, state(), data);
     };
     const soon = () => (frame ||= requestAnimationFrame(draw));
     const change = (part) => {

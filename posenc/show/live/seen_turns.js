@@ -3,11 +3,21 @@ import { TAU, clamp, grouped, live, nearest, range } from "./runtime.js";
 
 const around = (pair, log_base, pairs) => TAU * 10 ** ((log_base * pair) / pairs);
 
+// Where the name of a line stands: above it at the left, or below it nearer the middle.
+function named(line, above, { low, high }) {
+  const wanted = line.length * (above ? 0.06 : 0.42);
+  const inside = line.filter(([, y]) => low + 0.5 < y && y < high - 0.5);
+  const [x, y] = (inside.length ? inside : line).reduce((a, b) =>
+    (Math.abs(b[0] - wanted) < Math.abs(a[0] - wanted) ? b : a));
+  return { x, y, above: +above };
+}
+
 export default live({
-  values({ log_base, trained, length }, { pairs, low, high }) {
+  values({ log_base, trained, length }, data) {
+    const { pairs, low, high } = data;
     const [before, now] = [nearest(2 ** trained), nearest(2 ** length)];
     const points = (tokens) =>
-      range(pairs).map((i) => [i, clamp(Math.log10(tokens / around(i, log_base, pairs)), low, high)]);
+      range(pairs).map((i) => [i, Math.log10(tokens / around(i, log_base, pairs))]);
     const [seen, longer] = [points(before), points(now)];
     const partly = range(pairs).filter((i) => before < around(i, log_base, pairs)).length;
     const there = range(pairs).filter((i) => {
@@ -23,8 +33,10 @@ export default live({
       new: now > before ? partly : 0,
       there,
       middle,
-      seen_at: seen[middle][1],
-      now_at: longer[middle][1],
+      seen_at: clamp(seen[middle][1], low, high),
+      now_at: clamp(longer[middle][1], low, high),
+      seen_name: named(seen, now < before, data),
+      now_name: named(longer, now >= before, data),
       slowest_said: grouped(nearest(around(pairs - 1, log_base, pairs))),
       base_said: grouped(nearest(10 ** log_base)),
       trained_said: grouped(before),

@@ -1,6 +1,7 @@
 """How much of its turn each pair has shown in training, and what a larger base does to it."""
 
 import math
+from xml.etree.ElementTree import Element
 
 import torch
 
@@ -8,7 +9,7 @@ from posenc import inverse_frequencies, wavelengths
 from posenc.show.live.figure import LiveFigure, State
 from posenc.show.live.marks import controls, h, knob, line, nearest, plot, slider
 
-LOW, HIGH = -4, 5  # powers of ten of a turn, at the ends of the plot
+NAMES = {"seen": "training text", "now": "text of now"}
 
 
 def seen_turns(
@@ -46,12 +47,15 @@ def seen_turns(
         "length": math.log2(length),
     }
     pairs = len(inverse_frequencies(dim))
+    fastest, slowest = wavelengths(inverse_frequencies(dim, base=base))[[0, -1]].tolist()
+    low = min(-1, math.floor(math.log10(min(trained, length) / slowest)))  # powers of ten of a turn
+    high = max(1, math.ceil(math.log10(max(trained, length) / fastest)))
 
     def values(state: State) -> dict:
         around = wavelengths(inverse_frequencies(dim, base=10 ** state["log_base"]))
         before, now = nearest(2 ** state["trained"]), nearest(2 ** state["length"])
         turns = torch.stack((before / around, now / around))
-        logs = turns.log10().clamp(LOW, HIGH).tolist()
+        logs = turns.log10().tolist()
         slow = turns[0] < 1
         partly = int(slow.sum())
         arc = (before - 1) / around  # as much of a turn as training has shown
@@ -65,13 +69,22 @@ def seen_turns(
             "new": partly if now > before else 0,
             "there": there,
             "middle": middle,
-            "seen_at": logs[0][middle],
-            "now_at": logs[1][middle],
+            "seen_at": min(max(logs[0][middle], low), high),
+            "now_at": min(max(logs[1][middle], low), high),
+            "seen_name": named(logs[0], now < before),
+            "now_name": named(logs[1], now >= before),
             "slowest_said": f"{nearest(around[-1].item()):,}",
             "base_said": f"{nearest(10 ** state['log_base']):,}",
             "trained_said": f"{before:,}",
             "length_said": f"{now:,}",
         }
+
+    def named(logs: list[float], above: bool) -> dict:
+        """Where the name of a line stands: above it at the left, or below it nearer the middle."""
+        wanted = pairs * (0.06 if above else 0.42)
+        inside = [i for i, y in enumerate(logs) if low + 0.5 < y < high - 0.5]
+        at = min(inside or range(pairs), key=lambda i: abs(i - wanted))
+        return {"x": at, "y": logs[at], "above": int(above)}
 
     def describe(state: State, values: dict) -> str:
         said = (
@@ -88,18 +101,19 @@ def seen_turns(
         )
 
     picture = plot(
-        h("rect", y=LOW, height=-LOW, width=pairs, class_="unseen", data_set="--x:split"),
+        h("rect", y=low, height=-low, width=pairs, class_="unseen", data_set="--x:split"),
         line([(0, 0), (pairs - 1, 0)], class_="axis dashed"),
         line(data_set="d:now", class_="line q dashed"),
         line(data_set="d:seen", class_="line p"),
         x=(0, pairs - 1),
-        y=(LOW, HIGH),
+        y=(low, high),
         xticks={0: "0", pairs // 2: str(pairs // 2), pairs - 1: str(pairs - 1)},
-        yticks={k: f"1/{10**-k:,}" if k < 0 else f"{10**k:,}" for k in range(LOW, HIGH + 1)},
+        yticks={k: f"1/{10**-k:,}" if k < 0 else f"{10**k:,}" for k in range(low, high + 1)},
         xlabel="pair, fast to slow",
         ylabel="turns within the text",
         height="19em",
         over=[
+            *(_name(which, told) for which, told in NAMES.items()),
             knob("--x:middle --y:now_at", colour="q", drag="now"),
             knob("--x:middle --y:seen_at", colour="p", drag="seen"),
         ],
@@ -111,11 +125,18 @@ def seen_turns(
         picture,
         controls(
             slider("log_base", "base", 2, 7, step=0.25, said="base_said"),
-            slider("trained", "training text", 5, 20, said="trained_said", colour="p"),
-            slider("length", "text of now", 5, 20, said="length_said", colour="q"),
+            slider("trained", NAMES["seen"], 5, 20, said="trained_said", colour="p"),
+            slider("length", NAMES["now"], 5, 20, said="length_said", colour="q"),
         ),
-        data={"pairs": pairs, "low": LOW, "high": HIGH},
+        data={"pairs": pairs, "low": low, "high": high},
         state=start,
         values=values,
         describe=describe,
     )
+
+
+def _name(which: str, told: str) -> Element:
+    """The name of a line, beside it."""
+    at = f"--x:{which}_name.x --y:{which}_name.y --above:{which}_name.above"
+    colour = {"seen": "p", "now": "q"}[which]
+    return h("span", told, class_=f"named {colour}", data_set=at, aria_hidden="true")

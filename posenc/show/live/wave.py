@@ -19,8 +19,10 @@ from posenc.show.live.marks import (
     place,
     play,
     plot,
+    rail,
     require_place,
     slider,
+    with_ends,
     words_row,
 )
 
@@ -106,6 +108,7 @@ def wave(
         for i in range(len(words))
     ]
     twin = h("i", class_="knob ring", data_set="--x:twin --y:sin --on:has_twin", aria_hidden="true")
+    every = range(0, last + 1, 1 if last < 12 else 5)
     waves = plot(
         line([(0, 0), (last, 0)], class_="axis"),
         line(data_set="d:level", class_="axis dashed"),
@@ -113,7 +116,7 @@ def wave(
         line(data_set="d:sines", class_="line p"),
         x=(0, last),
         y=(-1.15, 1.15),
-        xticks={i: str(i) for i in range(0, last + 1, 1 if last < 12 else 5)},
+        xticks=with_ends({i: str(i) for i in every}, "0", str(last), (0, last)),
         yticks={-1: "\N{MINUS SIGN}1", 0: "0", 1: "1"},
         xlabel="position",
         height="12em",
@@ -136,11 +139,11 @@ def wave(
         "wave",
         "A turning hand and the waves that it draws",
         words_row(words, "p"),
+        rail("p", "position", 0, last, said="p_said", colour="p", rests=True),
         h("div", h("div", face, class_="clock"), waves, class_="unrolled"),
         legend,
         controls(
             play("p", speed=1.5),
-            slider("p", "position", 0, last, said="p_said", colour="p", rests=True),
             slider("w", "radians a word", 0.1, 3, step=0.1, said="w_said"),
         ),
         data={"words": words, "steps": STEPS},
