@@ -260,6 +260,88 @@ class TestBoth:
         assert len([text for text in phone.select("text") if text.text == "word3"]) == 4
         assert without_names(figure) == before
 
+    def test_a_heat_map_has_a_frame_and_is_square_on_a_screen(self):
+        figure, axes = plt.subplots(1, 3, figsize=(7.4, 2.9))
+        for ax in axes:
+            plot_matrix(torch.rand(6, 6), xlabel="key", ylabel="query", ax=ax)
+        before = without_names(figure)
+        screen = BeautifulSoup(draw_both(figure)[0], "html.parser").svg
+        frames = [path for path in screen.select("path") if "#999999" in path.get("style", "")]
+        assert len(frames) == 12
+        pictures = [image for image in screen.select("image") if image.get("height") == "6"]
+        for image in pictures:
+            wide, high = re.findall(r"[\d.]+", image["transform"])[:4:3]
+            assert float(wide) == pytest.approx(float(high), rel=0.03)
+        assert without_names(figure) == before
+
+    def test_what_a_stack_on_a_phone_has_in_common_is_said_once(self):
+        figure, axes = plt.subplots(1, 2, figsize=(7, 2.2), sharey=True)
+        for ax in axes:
+            ax.plot([0, 1])
+            ax.set_xlabel("distance")
+        before = to_svg(figure)
+        screen, phone = (BeautifulSoup(svg, "html.parser").svg for svg in draw_both(figure))
+        said = [[t for t in svg.select("text") if t.text == "distance"] for svg in (screen, phone)]
+        assert list(map(len, said)) == [2, 1]
+        assert to_svg(figure) == before
+
+    def test_the_colours_of_a_stack_are_told_beside_its_first(self):
+        figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.9), sharey=True)
+        for ax in axes:
+            image = ax.imshow(torch.rand(12, 12).numpy(), vmin=0, vmax=1)
+            ax.set_xticks(range(12), [f"word{n}" for n in range(12)], rotation=90)
+        figure.colorbar(image, ax=axes, label="weight")
+        before = without_names(figure)
+        phone = BeautifulSoup(draw_both(figure)[1], "html.parser").svg
+        high = float(phone["viewbox"].split()[3])
+        bar = [t for t in phone.select("text") if t.text in ("0.0", "1.0")][-2:]
+        assert float(bar[0]["x"]) > 200  # of the bar, right of the maps
+        assert all(float(t["y"]) < 0.4 * high for t in bar)
+        assert without_names(figure) == before
+
+    def test_plots_of_lines_two_by_two_stand_in_one_column_on_a_phone(self):
+        figure, axes = plt.subplots(2, 2, figsize=(7, 4.6), sharex="col")
+        for n, ax in enumerate(axes.flat):
+            ax.plot([0, n])
+            ax.set_title(f"plot {n}")
+        before = to_svg(figure)
+        phone = BeautifulSoup(draw_both(figure)[1], "html.parser").svg
+        titles = {t.text: float(t["y"]) for t in phone.select("text") if t.text.startswith("plot")}
+        assert sorted(titles, key=titles.get) == ["plot 0", "plot 2", "plot 1", "plot 3"]
+        assert to_svg(figure) == before
+
+    def test_a_name_longer_than_its_axis_is_broken_on_a_phone(self):
+        figure, axes = plt.subplots(2, 2, figsize=(6.4, 6))
+        for ax in axes.flat:
+            plot_matrix(torch.rand(5, 5), xlabel="x " * 20, ylabel="why " * 20, ax=ax)
+            ax.images[0].colorbar.remove()
+        before = without_names(figure)
+        screen, phone = (BeautifulSoup(svg, "html.parser").svg for svg in draw_both(figure))
+        longest = [max(len(t.text) for t in svg.select("text")) for svg in (screen, phone)]
+        assert longest[1] < longest[0] / 2
+        assert without_names(figure) == before
+
+    def test_clocks_on_a_phone_leave_no_empty_room(self):
+        figure, axes = plt.subplots(1, 2, figsize=(6.4, 3))
+        for ax in axes:
+            ax.set(aspect="equal", xlim=(-1, 1), ylim=(-1, 1))
+            ax.axis("off")
+        before = to_svg(figure)
+        phone = BeautifulSoup(draw_both(figure)[1], "html.parser").svg
+        wide, high = map(float, phone["viewbox"].split()[2:])
+        assert high < 0.6 * wide
+        assert to_svg(figure) == before
+
+    def test_an_axis_has_few_numbers_on_a_phone(self):
+        figure, ax = plt.subplots(figsize=(6.4, 5))
+        ax.plot([0, 1], [0, 0.42])
+        screen, phone = (BeautifulSoup(svg, "html.parser").svg for svg in draw_both(figure))
+        count = [
+            len([t for t in svg.select("text") if t.text.startswith("0.")])
+            for svg in (screen, phone)
+        ]
+        assert count[1] <= 10 < 14 <= count[0]
+
     def test_names_of_lines_stand_above_them_on_a_phone(self):
         figure, ax = plt.subplots()
         for name in "ab":

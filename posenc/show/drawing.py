@@ -13,6 +13,7 @@ import io
 import itertools
 import math
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from xml.etree import ElementTree
@@ -27,7 +28,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.legend import Legend
 from matplotlib.text import Text
-from matplotlib.ticker import Formatter
+from matplotlib.ticker import AutoLocator, Formatter, MaxNLocator
 from PIL import Image
 
 from posenc.show.colours import DARK
@@ -36,6 +37,9 @@ from posenc.show.live.marks import grouped
 COLUMN = 6.4  # inches; 10 point are 15 pixels then where a column is 690 wide
 PHONE = 4.1  # inches; 10 point are 11 pixels then where a column is 330 wide
 _LETTERS = 10  # points, at least
+_FRAME = "#999999"  # of a heat map
+_NUMBERS = 5  # at an axis, on a phone, about
+_APART = 0.09  # inches around plots that stand below one another
 _MANY = 10  # rows of a matrix that is drawn as wide as the phone is
 _SCALE = 1.5  # pixels a point at most, so that letters are of one size in all figures
 _LOOK = {"svg.fonttype": "none", "svg.hashsalt": "book", "savefig.transparent": True}
@@ -90,8 +94,9 @@ def draw_both(figure: Figure) -> tuple[str, str]:
         Two SVG elements, one line for each of their parts.
     """
     own, height = figure.get_size_inches()
-    with _large_letters(figure), _plain_numbers(figure):
+    with _large_letters(figure), _plain_numbers(figure), _framed_maps(figure):
         figure.set_size_inches(min(own, COLUMN), height)
+        _square(figure, _plots(figure))
         screen = to_svg(figure)
         figure.set_size_inches(min(own, PHONE), height)
         with _on_a_phone(figure):
@@ -151,9 +156,46 @@ def _plain_numbers(figure: Figure) -> Iterator[None]:
 
 
 @contextmanager
+def _framed_maps(figure: Figure) -> Iterator[None]:
+    """Heat maps have a frame, for a while: what is near 0 has the colour of the page."""
+    with ExitStack() as kept:
+        for spine in (spine for ax in figure.axes if ax.images for spine in ax.spines.values()):
+            for part, value in {"visible": True, "linewidth": 0.8, "edgecolor": _FRAME}.items():
+                kept.callback(getattr(spine, f"set_{part}"), getattr(spine, f"get_{part}")())
+                getattr(spine, f"set_{part}")(value)
+        yield
+
+
+def _plots(figure: Figure) -> list[Axes]:
+    """The axes that show data, not colour bars."""
+    return [ax for ax in figure.axes if ax.get_subplotspec() is not None]
+
+
+def _shape(ax: Axes) -> tuple[int, int]:
+    """Rows and columns of the matrix that is shown; unequal for other plots."""
+    return ax.images[0].get_array().shape[:2] if ax.images else (1, 2)
+
+
+def _rows(plots: list[Axes]) -> int:
+    """How many plots stand below one another."""
+    return max(ax.get_subplotspec().get_gridspec().nrows for ax in plots)
+
+
+def _square(figure: Figure, plots: list[Axes]) -> None:
+    """Make the figure as high as it needs for its square matrices to be square, if all are."""
+    if not plots or any(rows != columns for rows, columns in map(_shape, plots)):
+        return
+    rows = _rows(plots)
+    for _ in range(2):  # the layout answers: letters take room
+        figure.draw_without_rendering()
+        box, (width, height) = plots[0].get_window_extent(), figure.get_size_inches()
+        figure.set_size_inches(width, height + rows * (box.width - box.height) / figure.dpi)
+
+
+@contextmanager
 def _on_a_phone(figure: Figure) -> Iterator[None]:
     """What stands side by side stands below one another, and matrices fit, for a while."""
-    plots = [ax for ax in figure.axes if ax.get_subplotspec() is not None]
+    plots = _plots(figure)
     with ExitStack() as kept:
         for text in figure.findobj(lambda part: isinstance(part, Text) and _is_sentence(part)):
             kept.callback(text.set_fontsize, text.get_fontsize())
@@ -164,6 +206,10 @@ def _on_a_phone(figure: Figure) -> Iterator[None]:
             names = [text.get_text() for text in old.get_texts()]
             new = figure.legend(old.legend_handles, names, loc="outside upper left")
             _replace(old, new, kept)
+        for axis in (axis for ax in plots for axis in (ax.xaxis, ax.yaxis)):
+            if isinstance(locator := axis.get_major_locator(), AutoLocator):
+                kept.callback(axis.set_major_locator, locator)
+                axis.set_major_locator(MaxNLocator(_NUMBERS, steps=[1, 2, 2.5, 4, 5, 10]))
         if plots:
             _stack(figure, plots, kept)
         yield
@@ -194,35 +240,85 @@ def _replace(old: Legend, new: Legend, kept: ExitStack) -> None:
 
 
 def _stack(figure: Figure, plots: list[Axes], kept: ExitStack) -> None:
-    """A row of plots in two columns, the odd one across both; square matrices stay square."""
-    shapes = [ax.images[0].get_array().shape[:2] if ax.images else (1, 2) for ax in plots]
+    """Plots below one another, or matrices and clocks in two columns; square ones stay square."""
+    shapes = [_shape(ax) for ax in plots]
     square = all(rows == columns for rows, columns in shapes)
     before = [ax.get_subplotspec() for ax in plots]
     grids = {id(spec.get_gridspec()): spec.get_gridspec() for spec in before}
-    rows = max(grid.nrows for grid in grids.values())
     shape = [(grid.nrows, grid.ncols) for grid in grids.values()]
     words = all(len(ax.get_xticks()) >= _MANY for ax in plots)  # need the width for themselves
-    in_a_row = shape == [(1, len(plots))] or (square and words and shape == [(2, 2)])
     clocks = plots[0].get_aspect() == 1
-    if in_a_row and len(plots) >= (3 if clocks else 2):
-        columns = 1 if len(plots) == 2 or (square and shapes[0][0] >= _MANY) else 2
+    lines = not clocks and not any(ax.images for ax in plots)
+    crossed = shape == [(2, 2)] and (lines or (square and words))
+    if (crossed or shape == [(1, len(plots))]) and len(plots) >= (3 if clocks else 2):
+        alone = crossed or (square and shapes[0][0] >= _MANY) or (lines and len(plots) == 3)
+        columns = 1 if alone or len(plots) == 2 else 2
         rows, (width, height) = math.ceil(len(plots) / columns), figure.get_size_inches()
-        high = 1.1 * width / columns if square else 0.9 * height  # high enough for any letters
+        high = 0.9 * height / shape[0][0]
+        if square:
+            high = 1.1 * width / columns  # high enough for any letters
         figure.set_size_inches(width, rows * high)
+        _set_apart(figure, kept)
         grid = GridSpec(rows, columns, figure=figure)
-        for n, (ax, spec) in enumerate(zip(plots, before, strict=True)):
+        under = shape == [(2, 2)] and not square  # what stood below one another still does
+        order = [plots[i] for i in (0, 2, 1, 3)] if under else plots
+        kept_in = {id(ax): spec for ax, spec in zip(plots, before, strict=True)}
+        for n, ax in enumerate(order):
             row, column = divmod(n, columns)
-            kept.callback(ax.set_subplotspec, spec)
-            ax.set_subplotspec(grid[row, column])
-            shared = {"labelleft": not column, "labelbottom": True}
+            kept.callback(ax.set_subplotspec, kept_in[id(ax)])
+            odd = clocks and not column and n == len(order) - 1
+            ax.set_subplotspec(grid[row, :] if odd else grid[row, column])
+            shared = {"labelleft": not column, "labelbottom": not under}
             for (side, on), axis in zip(shared.items(), (ax.yaxis, ax.xaxis), strict=True):
                 if on and not axis.get_tick_params()[side]:
                     kept.callback(ax.tick_params, **{side: False})
                     ax.tick_params(**{side: True})  # told at the left of each row, and below each
-    for _ in range(2 * square):  # the layout answers: letters take room
+        if columns == 1:
+            _share(figure, order, kept)
+    if square:
+        _square(figure, plots)
+    _wrap(figure, plots, kept)
+    if clocks and not any(
+        ax.images for ax in plots
+    ):  # round ones leave room above and below that nobody needs
         figure.draw_without_rendering()
-        box, (width, height) = plots[0].get_window_extent(), figure.get_size_inches()
-        figure.set_size_inches(width, height + rows * (box.width - box.height) / figure.dpi)
+        given, taken = (plots[0].get_position(original=way).height for way in (True, False))
+        width, height = figure.get_size_inches()
+        figure.set_size_inches(width, height * (1 - _rows(plots) * (given - taken)))
+
+
+def _wrap(figure: Figure, plots: list[Axes], kept: ExitStack) -> None:
+    """Break what is longer than its side of the plot, or it would lie upon its neighbour's."""
+    figure.draw_without_rendering()
+    for ax in plots:
+        box = ax.get_window_extent()
+        for text, side in ((ax.xaxis.label, "width"), (ax.yaxis.label, "height")):
+            long = getattr(text.get_window_extent(), side)
+            if text.get_text() and long > 1.2 * getattr(box, side):
+                kept.callback(text.set_text, text.get_text())
+                letters = int(len(text.get_text()) * 1.1 * getattr(box, side) / long)
+                text.set_text(textwrap.fill(text.get_text(), max(8, letters)))
+
+
+def _set_apart(figure: Figure, kept: ExitStack) -> None:
+    """Leave room between what stands below one another."""
+    if layout := figure.get_layout_engine():
+        kept.callback(layout.set, **layout.get())
+        layout.set(h_pad=_APART)
+
+
+def _share(figure: Figure, stack: list[Axes], kept: ExitStack) -> None:
+    """Say once what all in a stack have in common: the quantity below it, and its colours."""
+    for upper, lower in itertools.pairwise(stack):
+        text = upper.get_xlabel()
+        if text == lower.get_xlabel() and upper.get_xlim() == lower.get_xlim():
+            kept.callback(upper.set_xlabel, text)
+            upper.set_xlabel("")
+    for bar in figure.axes:
+        told = getattr(bar, "_colorbar_info", {})
+        if len(told.get("parents", [])) == len(stack):
+            kept.callback(told.update, **{part: told[part] for part in ("shrink", "anchor")})
+            told.update(shrink=1 / len(stack), anchor=(0, 1))  # beside the first
 
 
 def to_svg(figure: Figure) -> str:
