@@ -3,17 +3,21 @@
 How a question works in a browser is in test_site.py.
 """
 
+import io
 import json
 import math
 import re
+from itertools import pairwise
 
 import pytest
 import torch
 from bs4 import BeautifulSoup
+from PIL import Image
 
 from posenc.show import guess_angle, guess_curve, guess_point, table
 
 CURVE = {"xlabel": "x", "ylabel": "y", "ylim": (-1, 1), "within": 0.1, "says": "So."}
+SHORT = {"xlabel": "x", "within": 2, "says": "So."}
 POINT = {"low": 1, "high": 100, "xlabel": "x", "within": 2, "says": "So."}
 
 
@@ -198,6 +202,45 @@ class TestComparing:
         assert compared(browser, between, [0.31])[0] == ["9.3"]
         far = guess_point(40, low=1, high=500, xlabel="position", log=True, within=2, says="")
         assert compared(browser, far, [0.1]) == (["2"], "Not quite: it is 40, and you said 2.")
+
+    def test_what_is_not_set_looks_like_a_slider_and_a_button(self, browser):
+        page = browser.new_page(viewport={"width": 900, "height": 800})
+        page.set_content(guess_point(15, low=0, high=30, **SHORT)._repr_html_())
+        slider, button = page.locator("input"), page.locator("button")
+        picture = Image.open(io.BytesIO(slider.screenshot())).convert("L")
+        ink = [
+            sum(picture.getpixel((x, y)) < 250 for y in range(picture.height))
+            for x in range(picture.width)
+        ]
+        middle = picture.width // 2
+        assert min(ink[20 : middle - 20] + ink[middle + 20 : -20]) >= 6  # a bar along all of it
+        ring = [x for x in range(20, picture.width - 20) if picture.getpixel((x, 3)) < 250]
+        assert ring  # above the bar
+        assert all(abs(x - middle) < 12 for x in ring)
+        assert button.evaluate("(e) => getComputedStyle(e).borderStyle") != "dashed"
+        page.close()
+
+    @pytest.mark.parametrize(
+        ("low", "high", "log", "ends"),
+        [
+            (0, 31, False, ("0", "31")),
+            (32, 4096, True, ("32", "4,096")),
+            (6, 1_000_000, True, ("6", "1M")),
+            (-4.5, 0.5, False, ("\N{MINUS SIGN}4.5", "0.5")),
+        ],
+    )
+    def test_both_ends_of_an_axis_have_their_number(self, browser, low, high, log, ends):
+        guess = guess_point((low + high) / 2, low=low, high=high, log=log, **SHORT)
+        for kind, width in (("wide", 900), ("phone", 390)):
+            page = browser.new_page(viewport={"width": width, "height": 800})
+            page.set_content(guess._repr_html_())
+            ticks = page.locator(f"svg.{kind} > text:not(.you, .is, .hint)").all()[:-1]  # its label
+            told = [tick.text_content() for tick in ticks]
+            assert (told[0], told[-1]) == ends
+            boxes = [tick.bounding_box() for tick in ticks]
+            for left, right in pairwise(boxes):
+                assert right["x"] - left["x"] - left["width"] > 3
+            page.close()
 
     @pytest.mark.parametrize("shares", [[None], [0.5]], ids=["untouched", "placed"])
     def test_what_is_not_set_is_neither_shown_nor_compared(self, browser, shares):

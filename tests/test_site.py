@@ -407,7 +407,8 @@ def print_problems(page: Page) -> list[str]:
           const shown = (e) => e.checkVisibility() && e.getBoundingClientRect().height > 0;
           const all = (selector) => [...document.querySelectorAll(selector)];
           const controls = ".bd-sidebar-primary, .bd-header-article, .live .controls, " +
-            ".guess .controls, .cover, details.hide > summary";
+            ".guess .controls, .cover, details.hide > summary, .live .rail, .guess .hint, " +
+            ".guess .waiting, .front > .start + p";
           return [
             ...all(controls).filter(shown).map((e) => `printed: ${e.className}`),
             ...all("article, .predict > .choice > p, .covered > *, .trap > p, .seal > summary")
@@ -551,6 +552,28 @@ def italic_problems(page: Page) -> list[str]:
     )
 
 
+def fold_problems(page: Page) -> list[str]:
+    """Folded code that takes a line of its own below a caption, or lies on the caption's words."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll("details.hide:not([open])")].flatMap((fold) => {
+          const cell = fold.closest(".cell"), caption = cell.querySelector("figcaption p");
+          const before = cell.previousElementSibling;
+          if (!caption || !fold.checkVisibility()) return [];
+          if (before?.matches(".tag_hide-input:not(:has(> .cell_output))")) return []; // two folds
+          const box = fold.querySelector("p").getBoundingClientRect();
+          const name = caption.innerText.slice(0, 12);
+          const problems = [], { top, bottom } = caption.getBoundingClientRect();
+          if (box.bottom > bottom + 4 || box.top < top) problems.push(`${name}: not at its end`);
+          const words = document.createRange();
+          words.selectNodeContents(caption);
+          const on = ({ width, height, right, bottom }) => width > 1 && height < 60 &&
+            right > box.left + 1 && bottom > box.top + 6;
+          if ([...words.getClientRects()].some(on)) problems.push(`${name}: code on its words`);
+          return problems;
+        })"""
+    )
+
+
 # Characters of a line, as the mean over the full lines of a page's paragraphs.
 MEASURE = """() => {
   const plain = [...document.querySelectorAll("article section > p:not(.facts, .about-page)")]
@@ -587,6 +610,21 @@ class TestColumn:
 
     def test_only_faces_that_have_italics_are_set_in_them(self, visited):
         expect_none(italic_problems(visited.page))
+
+    def test_folded_code_stands_at_the_end_of_captions(self, visited):
+        for width in (1440, 390):
+            visited.page.set_viewport_size({"width": width, "height": 900})
+            expect_none(fold_problems(visited.page))
+        visited.page.set_viewport_size({"width": 1440, "height": 900})
+
+    def test_margin_notes_have_no_bar(self, visited):
+        visited.page.set_viewport_size({"width": 1024, "height": 768})
+        widths = visited.page.evaluate(
+            """() => [...document.querySelectorAll("aside.margin")]
+              .map((e) => getComputedStyle(e).borderLeftWidth)"""
+        )
+        visited.page.set_viewport_size({"width": 1440, "height": 900})
+        assert set(widths) <= {"0px"}
 
     def test_no_picture_is_filtered(self, visited):
         visited.page.evaluate("document.documentElement.dataset.theme = 'dark'")
@@ -1163,6 +1201,10 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
         "transition",
     ),
     STYLE.format(".cover { display: block !important; }"): (print_problems, "printed"),
+    STYLE.format("@media print { .live .rail { display: flex !important; } }"): (
+        print_problems,
+        "printed: slider p rail",
+    ),
     STYLE.format("@media print { .predict .choice > p { display: none !important; } }"): (
         print_problems,
         "not printed",
