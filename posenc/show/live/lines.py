@@ -248,6 +248,7 @@ def lines(
     picture.set("class", "plot named flagged" if upright else "plot named")
     for tick in picture.find("div[@class='xticks']"):
         tick.set("data-set", "--x:x --letters:letters")  # it makes room for the place told there
+        tick.set("style", f"{tick.get('style')};--own:{len(tick.text)}")
     picture.append(h("div", *named, class_="names", data_set="--end:end", aria_hidden="true"))
     step = axis.diff().min().item() if measured else (ends[1] - ends[0]) / 40
     if whole and xscale == "linear" and not measured:
