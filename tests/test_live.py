@@ -900,7 +900,8 @@ class TestLooks:
     @EACH
     def test_it_shows_without_javascript(self, opened, name):
         with opened(name, java_script_enabled=False) as page:
-            assert page.locator(".live .controls").is_hidden()
+            for control in page.locator(".live :is(.controls, .rail)").all():
+                assert control.is_hidden()
             assert (
                 page.locator(".live .said").inner_text()
                 == figure(name).values(figure(name).state)["said"]

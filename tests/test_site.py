@@ -652,7 +652,7 @@ def test_the_cover_says_it_all_without_scrolling(browser, home, size):
     viewport = dict(zip(("width", "height"), size, strict=True))
     with visit(browser, home, "chapters/index.html", viewport=viewport) as visited:
         parts = ("h1", ".tagline", ".facts", ".start a", ".live .words", ".live .clocks")
-        for part in (*parts, ".live .controls", ".live p.said"):
+        for part in (*parts, ".live .rail", ".live .controls", ".live p.said"):
             box = visited.page.locator(f"article {part}").first.bounding_box()
             assert box["y"] >= 0, part
             assert box["y"] + box["height"] <= size[1], part
@@ -797,7 +797,7 @@ SHAKE = """(figure, chance) => figure.querySelectorAll("input, select").forEach(
 SHOWN = """async (figure) => {
   for (let n = 0; n < 2; n++) await new Promise((done) => requestAnimationFrame(done));
   const copy = figure.querySelector(".marks").cloneNode(true);
-  copy.querySelectorAll(".controls").forEach((e) => e.remove());
+  copy.querySelectorAll(".controls, .rail").forEach((e) => e.remove());
   return [copy.innerHTML, figure.querySelector(".said").textContent];
 }"""
 
