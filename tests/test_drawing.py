@@ -332,6 +332,15 @@ class TestBoth:
         assert high < 0.6 * wide
         assert to_svg(figure) == before
 
+    def test_clocks_with_names_at_their_left_keep_room_for_them(self):
+        figure, axes = plt.subplots(2, 4, figsize=(6.4, 3.4))
+        for ax in axes.flat:
+            ax.set(aspect="equal", xlim=(-1, 1), ylim=(-1, 1), xticks=[], yticks=[])
+        for n, ax in enumerate(axes[:, 0]):
+            ax.set_ylabel(f"hundred a {n}")
+        phone = BeautifulSoup(draw_both(figure)[1], "html.parser").svg
+        assert float(phone["viewbox"].split()[3]) > 0.9 * 3.4 * 72
+
     def test_an_axis_has_few_numbers_on_a_phone(self):
         figure, ax = plt.subplots(figsize=(6.4, 4))
         ax.plot([0, 1], [0, 40])

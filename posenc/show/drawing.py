@@ -278,9 +278,7 @@ def _stack(figure: Figure, plots: list[Axes], kept: ExitStack) -> None:
     if square:
         _square(figure, plots)
     _wrap(figure, plots, kept)
-    if clocks and not any(
-        ax.images for ax in plots
-    ):  # round ones leave room above and below that nobody needs
+    if clocks and not any(ax.images or ax.get_ylabel() for ax in plots):  # they leave room unused
         figure.draw_without_rendering()
         given, taken = (plots[0].get_position(original=way).height for way in (True, False))
         width, height = figure.get_size_inches()
