@@ -612,8 +612,13 @@ class TestColumn:
         expect_none(italic_problems(visited.page))
 
     def test_folded_code_stands_at_the_end_of_captions(self, visited):
+        answer_by_hand(visited.page)
+        visited.page.evaluate(
+            "document.querySelectorAll('details.hide').forEach((e) => (e.open = false))"
+        )
         for width in (1440, 390):
             visited.page.set_viewport_size({"width": width, "height": 900})
+            lay_out(visited.page)
             expect_none(fold_problems(visited.page))
         visited.page.set_viewport_size({"width": 1440, "height": 900})
 
