@@ -7,7 +7,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from posenc.lab import METHODS, TASKS, change, difference, differences, farther, gain, order, study
+from posenc.lab import (
+    METHODS,
+    TASKS,
+    change,
+    difference,
+    differences,
+    farther,
+    gain,
+    order,
+    recorded,
+    study,
+)
 from posenc.lab.paired import student
 from posenc.lab.records import Record, pack, unpack
 from posenc.lab.study import CHOICES, COMPARED, EXPERIMENTS, RATES, chosen, missing, trials
@@ -241,6 +252,39 @@ def test_defaults_inside_of_the_search_are_not_at_its_edge():
 
 
 # --- scores of sequences ---
+
+
+# --- the second look ---
+
+
+def test_three_seeds_try_every_setting_of_rope_at_two_rates_and_no_positions_beside():
+    runs = [run for run in study.second_look(recorded()) if run.part == "validation"]
+    for seed in (9000, 9001, 9002):
+        of_seed = [run for run in runs if run.seed == seed and run.method != "t5"]
+        tried = {(r.method, r.rate, *r.knobs.values()) for r in of_seed}
+        assert len(tried) == len(of_seed) == 20
+        for rate in (0.008, 0.016):
+            assert {("none", rate), ("rope", rate), ("rope", rate, 1000.0, 1.0)} <= tried
+    rates = [run.rate for run in runs if run.method == "t5"]
+    assert rates == [0.004, 0.008, 0.016, 0.032, 0.064]
+    assert {tuple(run.knobs.items()) for run in runs if run.method == "t5"} == {(("gain", 1.0),)}
+
+
+def test_the_second_look_is_on_record_and_no_key_is_twice():
+    look = [run.key for run in study.second_look(recorded())]
+    again = [record.run.key for record in recorded("again")]
+    assert sorted(look) == sorted(again)
+    assert len(set(look)) == len(look)
+
+
+def test_a_test_of_each_method_is_run_once_more_and_comes_back_but_for_rope():
+    before = {record.run.key: record for record in recorded()}
+    pairs = [(before[r.run.key], r) for r in recorded("again") if r.run.key in before]
+    tests = [(old, new) for old, new in pairs if (new.run.part, new.run.seed) == ("test", 0)]
+    assert {new.run.method for _, new in tests} == set(COMPARED)
+    for old, new in tests:
+        assert old.provenance["commit"] != new.provenance["commit"]
+        assert (old.results == new.results) == (new.run.method != "rope")
 
 
 def test_scores_survive_packing_to_a_thousandth():

@@ -663,6 +663,17 @@ def test_a_study_asks_until_nothing_is_missing(asked, tmp_path, monkeypatch, cap
     assert capsys.readouterr().out.startswith("3 runs were executed")
 
 
+def test_the_second_look_has_a_file_of_its_own(asked, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("posenc.lab.study.second_look", lambda found: found[:2])
+    assert main(["study", "--again", "--jobs", "2", "--results", str(tmp_path)]) == 0
+    ((runs, path, options),) = asked
+    assert (runs, path) == (records.recorded()[:2], tmp_path / "again.jsonl")
+    assert options["jobs"] == 2
+    assert "second look" in capsys.readouterr().out
+    with pytest.raises(SystemExit):  # --only chooses among the first study's experiments
+        main(["study", "--again", "--only", "text", "--results", str(tmp_path)])
+
+
 def test_a_study_does_all_experiments_unless_told(asked, tmp_path, monkeypatch):
     named = []
     monkeypatch.setattr("posenc.lab.study.missing", lambda found, names: named.append(names))
