@@ -4,7 +4,7 @@
     What goes wrong, and what to do instead.
     ```
 
-    ```{detail} Sixteen of 256: the proof
+    ```{detail} What adding leaves: the proof
     A proof, a definition, how a measure is taken: what the story does without.
     ```
 
