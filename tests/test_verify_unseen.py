@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import torch
+from torch import nn
 
 from posenc import alibi_slopes, compare, identify, inverse_frequencies, models
 from posenc.verify import Agreement, Rope
@@ -96,8 +97,8 @@ def two(of_q, of_k):
     } | {"rows first": rows_first}
 
 
-def packed(of_q, of_k):
-    """The forms of a function of queries, keys and values in one tensor."""
+def packed(of_q, of_k, step=1):
+    """The forms of a function of queries, keys and values in one tensor; offsets in steps."""
 
     def stacked(qkv):
         q, k, v = qkv.unbind(2)
@@ -105,8 +106,11 @@ def packed(of_q, of_k):
 
     def offset(qkv, seqlen_offset=0):
         q, k, v = qkv.unbind(2)
-        t = count(q) + seqlen_offset
+        t = count(q) + seqlen_offset // step * step
         return torch.stack((of_q(q, t), of_k(k, t), v), dim=2)
+
+    def required(qkv, seqlen_offset):
+        return offset(qkv, seqlen_offset)
 
     def ids(qkv, position_ids):
         q, k, v = qkv.unbind(2)
@@ -121,7 +125,17 @@ def packed(of_q, of_k):
         assert qkv.ndim == 3
         return stacked(qkv.unflatten(2, (3, -1, 64))).flatten(2)
 
-    return {f"qkv, {f.__name__}": f for f in (stacked, offset, ids, apart, flat)}
+    class Module(nn.Module):
+        def forward(self, qkv, seqlen_offset=0, max_seqlen=None):
+            return offset(qkv, seqlen_offset)
+
+    def beside(q, kv, seqlen_offset=0):
+        k, v = kv.unbind(2)
+        t = count(q) + seqlen_offset // step * step
+        return of_q(q, t), torch.stack((of_k(k, t), v), dim=2)
+
+    forms = {f"qkv, {f.__name__}": f for f in (stacked, offset, required, ids, apart, flat)}
+    return forms | {"qkv, module": Module(), "q, kv": beside}
 
 
 FORMS = tuple(two(turned, turned) | packed(turned, turned))
@@ -156,6 +170,18 @@ def test_a_bug_of_queries_alone_is_said_of_them(form, bug):
     found = verdict(form, bug, "right")
     assert not found.agrees
     assert found.mistake == f"queries{NAMES[bug]}"
+
+
+@pytest.mark.parametrize("form", ["qkv, offset", "qkv, required", "qkv, module", "q, kv"])
+def test_the_offset_of_packed_vectors_is_heeded(form):
+    right = verdict(form, "right", "right")
+    assert "seqlen_offset=int" in right.compared[1]
+    assert not any("positions" in note for note in right.notes)
+    left = any("other values of max_seqlen=None" in text for text in right.not_compared)
+    assert left == (form == "qkv, module")
+    wrong = compare(packed(turned, turned, step=2)[form], LLAMA)
+    assert not wrong.agrees
+    assert "1 as 0, 3 as 2" in wrong.hint
 
 
 def test_each_side_has_its_own_mistake():

@@ -25,6 +25,9 @@ POSITIONS = (
 )
 KEYS = re.compile(r"(x?k|keys?|kv_pe|kv_rope|kpe)(_.*)?")  # k, xk, key, key_states, k_pe, k_rot
 STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
+PACKED = ("[b, n, 3, h, d]", "[b, n, 3 h d]")
+BESIDE = ("[b, n, 2, h, d]",)
+"""Forms of queries, keys and values in one tensor; and of keys and values beside queries."""
 ROW = ", a row a call"
 WIDTHS = (64, 128, 32, 96, 80, 256, 192, 16, 8)
 
@@ -127,13 +130,15 @@ def all_ways(thing: Callable, apply: Callable | None, width: int) -> Iterator[Wa
     Keys of that one head may come without an axis of heads, as in DeepSeek's own code.
     """
     names = parameters_of(thing)[0]
-    if names and "qkv" in names[0]:
-        for form in ("[b, n, 3, h, d]", "[b, n, 3 h d]"):
-            parted = _parted(thing, form)
-            for way in _ways(parted, apply):
-                if way.layout == "b n h d":
-                    words = way.words.replace("f(q, k", f"f({names[0]}={form}")
-                    yield replace(way, words=f"{words} as q, k", values=parted.values)
+    packed = PACKED if names and "qkv" in names[0] else BESIDE if names[1:2] == ["kv"] else ()
+    for form in packed:
+        parted = _parted(thing, form)
+        given = f"{names[0]}={form}" if packed == PACKED else f"{names[0]}, kv={form}"
+        for way in _ways(parted, apply):
+            if way.layout == "b n h d":
+                words = way.words.replace("f(q, k", f"f({given}")
+                yield replace(way, words=f"{words} as q, k", values=parted.values)
+    if packed:
         return
     yield from _ways(thing, apply)
     for way in _ways(_row_by_row(thing), apply) if {*names} & {*POSITIONS} else ():
@@ -172,23 +177,27 @@ def _row_by_row(thing: Callable) -> Callable:
 
 
 def _parted(thing: Callable, form: str) -> Callable:
-    """A function of queries, keys and values in one tensor, as one of queries and keys.
+    """A function of keys and values in one tensor, and queries in it or before it, as of q and k.
 
     `values` is a list that holds True when the last call changed the values.
     """
-    values = [False]
+    values, beside = [False], form in BESIDE
 
     def parted(q: Tensor, k: Tensor, *rest, **options) -> tuple[Tensor, Tensor]:
         v = q.roll(1, -1)
-        given = torch.stack((q, k, v), dim=2)  # [b, n, 3, h, d]
-        result = thing(given if "3, h" in form else given.flatten(2), *rest, **options)
-        if isinstance(result, Tensor):
-            result = result.reshape(given.shape).unbind(2)
+        given = torch.stack((k, v) if beside else (q, k, v), dim=2)  # [b, n, 3, h, d]
+        shape = given.shape
+        given = given if ", h" in form else given.flatten(2)
+        result = thing(*((q, given) if beside else (given,)), *rest, **options)
+        if beside:
+            result = (result[0], *result[1].reshape(shape).unbind(2))
+        elif isinstance(result, Tensor):
+            result = result.reshape(shape).unbind(2)
         q, k, *more = (part.reshape(q.shape) for part in result)
         values[0] = bool(more) and not torch.equal(more[0], v)
         return q, k
 
-    own = list(inspect.signature(thing).parameters.values())[1:]
+    own = list(signature_of(thing).parameters.values())[1 + beside :]
     both = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in "qk"]
     parted.__signature__ = inspect.Signature([*both, *own])
     parted.values = values
@@ -258,11 +267,12 @@ def _ways(thing: Callable, apply: Callable | None) -> Iterator[Way]:
         elif not (leads or spot):  # no name says it: an argument that moves the rows does
             unnamed = [name for name in names[1 + twice :] if name in required]
             for name in unnamed if len(unnamed) == 1 else () if unnamed else left:
+                kept = tuple(f"{other}={value!r}" for other, value in left.items() if other != name)
                 way = _from_start(thing, given, name, layout, f"f({head}, {name}=int)", apply)
-                yield replace(way, guessed=name)
+                yield replace(way, guessed=name, left=kept)
                 for rows in ("[n]", "[b, n]") if left.get(name, 0) is None else ():
                     way = _at_each(thing, given, name, layout, f"f({head}, {name}={rows})", apply)
-                    yield replace(way, guessed=name)
+                    yield replace(way, guessed=name, left=kept)
         if len(required) <= 1 + twice and not leads:
             told = tuple(f"{name}={value!r}" for name, value in left.items())
             yield Way(lambda x, p: thing(*given(x)), layout, False, f"f({head})", apply, left=told)
