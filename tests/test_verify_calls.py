@@ -383,3 +383,78 @@ def test_rotate_and_its_tables_are_one():  # the tables above are right
     expected = rotate(x.double(), TABLE, pairing="half")
     assert torch.allclose(turned(x, COS, SIN).double(), expected, atol=1e-5)
     assert math.isclose(INV[-1].item(), 10_000 ** (-62 / 64))
+
+
+class Grows(nn.Module):
+    """Tables that grow with the text, and keep the dtype of the call that made them."""
+
+    def __init__(self, *, angles_in_dtype=False):
+        super().__init__()
+        self.angles_in_dtype, self.rows = angles_in_dtype, 0
+        self.make(4096, torch.float32)
+
+    def make(self, rows, dtype):
+        self.rows = rows
+        angles = torch.arange(rows).float()[:, None] * INV.float()
+        angles = angles.to(dtype) if self.angles_in_dtype else angles
+        self.cos, self.sin = angles.cos().to(dtype), angles.sin().to(dtype)
+
+    def forward(self, x, position_ids):
+        if position_ids.max() >= self.rows:
+            self.make(int(position_ids.max()) + 1, x.dtype)
+        spots = position_ids[:, None]
+        return turned(x, self.cos[spots].to(x.dtype), self.sin[spots].to(x.dtype))
+
+
+class Stretches(nn.Module):
+    """Frequencies of a long text that are never put back."""
+
+    def __init__(self):
+        super().__init__()
+        self.inv_freq, self.longest = INV.float(), 4096
+
+    def forward(self, x, position_ids):
+        if position_ids.max() >= self.longest:
+            self.longest = int(position_ids.max()) + 1
+            base = 10_000 * (self.longest / 4096) ** (64 / 62)
+            self.inv_freq = inverse_frequencies(64, base=base).float()
+        angles = position_ids[:, None, :, None] * self.inv_freq
+        return turned(x, angles.cos(), angles.sin())
+
+
+def told(thing):
+    """What identify and compare say."""
+    return str(identify(thing)), str(compare(thing, LLAMA))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda made: made,
+        lambda made: made.forward,
+        lambda made: lambda x, position_ids: made(x, position_ids),
+    ],
+    ids=["an instance", "a method", "a function"],
+)
+def test_tables_that_grow_are_not_accused_whatever_was_called_before(form):
+    thing = form(Grows())
+    assert compare(thing, LLAMA).agrees
+    assert not identify(thing).warnings
+    assert told(thing) == told(thing)
+    assert compare(thing, LLAMA).agrees
+    thing = form(Grows())
+    assert not identify(thing).warnings
+    assert compare(thing, LLAMA).agrees
+
+
+@pytest.mark.parametrize("make", [lambda: Grows(angles_in_dtype=True), Stretches])
+def test_a_mistake_that_stays_in_an_instance_is_named_each_time(make):
+    thing = make()
+    first = compare(thing, LLAMA)
+    assert not first.agrees
+    assert first.mistake
+    before = identify(thing)
+    assert before.warnings
+    assert str(compare(thing, LLAMA)) == str(first) == str(compare(make(), LLAMA))
+    assert str(identify(thing)) == str(before)
+    assert thing.cos.shape[0] == 4096 if isinstance(thing, Grows) else thing.longest == 4096

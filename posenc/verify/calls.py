@@ -1,11 +1,11 @@
 """How somebody else's rotation wants to be called: tried out, with two heads and five rows."""
 
 import copy
+import functools
 import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -68,24 +68,40 @@ def as_turn(
         raise NotARotation(
             f"a rotation is a function, a module or a pair (cos, sin), got {type(thing).__name__}"
         )
-    kept = _copied(thing)
-    found = _called(thing, apply, dim, dtype)
-    if not found.state:
-        return found
-    if kept is None:  # what it gives cannot be told apart from what it has been given
-        return replace(found, broken=found.state)
     width = dim or getattr(thing, "head_dim", None)
-    return replace(_called(_anew(kept), apply, width, dtype), state=found.state)
+    probed, put_back = _to_be_probed(thing)
+    found = _called(probed, apply, width, dtype)
+    if not found.state:
+        return replace(found, put_back=put_back)
+    if put_back is None:  # what it gives cannot be told apart from what it has been given
+        return replace(found, broken=found.state)
+    return replace(_called(_anew(thing), apply, width, dtype), state=found.state)
 
 
-def _copied(thing: Callable) -> Callable | None:
-    """An instance as it is now; None if there is none, or it cannot be copied."""
-    if inspect.isroutine(thing):
-        return None
+def _to_be_probed(thing: Callable) -> tuple[Callable, Callable[[], None] | None]:
+    """A copy of an instance, or of that of a method, and what makes it as it was at first.
+
+    The instance itself is never called, so that no table in it grows. A function, or what cannot
+    be copied, is handed back as it is.
+    """
+    if isinstance(thing, functools.partial):
+        probed, put_back = _to_be_probed(thing.func)
+        return functools.partial(probed, *thing.args, **thing.keywords), put_back
+    if inspect.isroutine(thing) and not inspect.ismethod(thing):
+        return thing, None
     try:
-        return copy.deepcopy(thing)
+        copies, signature = [copy.deepcopy(thing)], signature_of(thing)
     except Exception:  # whatever it holds
-        return None
+        return thing, None
+
+    def probed(*given, **named):
+        return copies[0](*given, **named)
+
+    def put_back() -> None:
+        copies[0] = copy.deepcopy(thing)
+
+    probed.__signature__ = signature
+    return probed, put_back
 
 
 def _anew(thing: Callable) -> Callable:
@@ -100,22 +116,21 @@ def _anew(thing: Callable) -> Callable:
 
 def _called(thing: Callable, apply: Callable | None, dim: int | None, dtype: torch.dtype) -> Turn:
     """Try all ways of calling it."""
-    known = dim or getattr(thing, "head_dim", None)  # of posenc.verify's own Rope, for one
     tried: list[str] = []
     still: Turn | None = None
     worked: tuple[Turn, str] | None = None
-    for width in [known] if isinstance(known, int) else WIDTHS:
+    for width in [dim] if isinstance(dim, int) else WIDTHS:
         for way in all_ways(thing, apply, width):
             if worked is not None and way.fewest:
                 continue  # it takes several texts and rows, and gets them wrong
-            turn = _try(way, width, dtype, tried, fixed=isinstance(known, int))
+            turn = _try(way, width, dtype, tried, fixed=isinstance(dim, int))
             if turn is None and way.explicit and not way.narrow and HEADS in "".join(tried[-1:]):
                 turn = _with_one_head(way, width, dtype)
             if turn is None:
                 continue
             by_rows = _by_rows(turn, dtype)
             if turn.state or (by_rows and _turns(turn, dtype)):
-                return turn if isinstance(known, int) else _with_guess(turn, way, dtype)
+                return turn if isinstance(dim, int) else _with_guess(turn, way, dtype)
             if by_rows:  # heads of another width may be turned; not so if called in another way
                 still = still or turn
                 break
@@ -125,7 +140,7 @@ def _called(thing: Callable, apply: Callable | None, dim: int | None, dtype: tor
     if worked is not None:  # in none of them a row depends on its own position alone
         turn, layout = worked  # the likeliest
         return replace(turn, broken=_broken(turn, layout, dtype, tried))
-    advice = f"{_cures(tried)} {_wrapper(thing)}{_advice(thing, tried, known)}"
+    advice = f"{_cures(tried)} {_wrapper(thing)}{_advice(thing, tried, dim)}"
     failures = "\n  ".join(_sorted(tried))
     raise NotARotation(f"no way of calling it works.{advice} Tried:\n  {failures}")
 
@@ -490,7 +505,7 @@ def _tabled(way: Way, width: int | None, words: str, sample) -> Turn:
 
     keys = _keys_of(call, dim, words) if takes_keys(way.apply) else None
     if keys is not None:
-        keys = _with_axes(keys, partial(by_axes, of_keys=True))
+        keys = _with_axes(keys, functools.partial(by_axes, of_keys=True))
     found = Turn(call, dim, words, True, "" if way.apply else form, keys)
     return _with_axes(replace(found, first_row=_first_tables(way, dim)), by_axes)
 

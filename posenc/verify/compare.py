@@ -55,6 +55,8 @@ def compare(
     heads, as far as its form allows; each row must come out as in a small call. Which sizes were
     compared, and what was not, is said at the end.
 
+    An instance is probed in a copy, and stays as it is: the order of calls changes no verdict.
+
     Args:
         yours: what `identify` takes.
         reference: likewise; or a `Rope`, as `identify(...).rope` has one; or a configuration:
@@ -338,7 +340,7 @@ def _held(
 ) -> Agreement:
     """The verdict, if it agrees after a look at vectors of the dtype in which the model runs, too.
 
-    The text is one position longer then, so that tables kept for the last one are made anew.
+    No text is longer then, so that tables kept by a function do not stay in that dtype.
     """
     verdict = compare_rotations(mine, theirs, rope=rope, at=at, **options)
     if not low or not verdict.agrees:
@@ -346,8 +348,7 @@ def _held(
     low = reference.dtype or torch.bfloat16
     name = str(low).removeprefix("torch.")
     why = "the configuration's dtype" if reference.dtype else "in which most models run"
-    *shorter, last = options["positions"]
-    options = {**options, "dtype": low, "positions": (*shorter, last + 1), "sizes": False}
+    options = {**options, "dtype": low, "sizes": False}
     try:
         again = compare_rotations(mine, theirs, rope=rope, at=at, **options)
     except Exception as error:  # whatever somebody else's code does with other vectors

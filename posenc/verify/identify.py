@@ -106,7 +106,7 @@ def identify(
     A rotation gets unit vectors at positions from 0 to 100 003; the answer names pairing,
     direction, width, frequencies with base and scaling, gain, offset and precision, and says
     whether it heeds the positions it is given and whether angles depend on the length, or on the
-    vectors' dtype.
+    vectors' dtype. An instance is probed in a copy, and stays as it is.
 
     Args:
         thing: a rotation: any function of queries, in [b, h, n, d], [b, n, h, d] or fewer axes,
@@ -210,6 +210,7 @@ def _rotation(turn: Turn, dtype: torch.dtype, *, low: torch.dtype | None) -> Ide
     rope, more = describe(seen, turn.head_dim)
     if low is not None and not turn.state:
         _say_of_low_precision(more, turn, low)
+        turn.start_anew()
     facts, unknown, whole = more.facts, more.unknown, turn
     if UNEVEN in more.warnings and _spread(seen.gains) < 1e-3:
         rope, turn = _with_growth(more, rope, turn)

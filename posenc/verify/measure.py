@@ -233,15 +233,16 @@ def _recounted(turn: Turn) -> Turn:
 def dtypes_differ(turn: Turn, low: torch.dtype) -> int | None:
     """From which position on vectors of a low precision are turned otherwise than in float32.
 
-    None if rounding explains all. The text is one longer than usual, so that tables that are kept
-    for the last one are made anew.
+    None if rounding explains all. Tables of an instance are made anew; no text is longer than those
+    in float32, so that those of a function do not stay in the low precision.
     """
     several = 3 if turn.explicit else 1  # each comes with as many rows as the text is long
     noise = torch.Generator().manual_seed(6)
     x = torch.randn(several, 1, turn.head_dim, generator=noise).to(low)
     _, right, _ = _far(turn, x.float(), list(NEAR[:4]))
-    positions, seen, _ = _far(turn, x, list(NEAR[:4]), longer=1)
-    several = min(right.shape[1], seen.shape[1], len(NEAR) + len(FAR) - 1)
+    turn.start_anew()
+    positions, seen, _ = _far(turn, x, list(NEAR[:4]))
+    several = min(right.shape[1], seen.shape[1])
     apart = (right[:, :several].double() - seen[:, :several].double()).abs().amax(dim=(0, 2))
     size = right[:, :several].abs().max().item()
     wrong = positions[:several][apart > size * (RESULT[low] + 2 * ANGLE * positions[:several])]
@@ -287,11 +288,10 @@ def _near(turn: Turn, eye: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _far(
-    turn: Turn, probes: Tensor, near: list[int], *, longer: int = 0
+    turn: Turn, probes: Tensor, near: list[int]
 ) -> tuple[Tensor, Tensor, tuple[int, str] | None]:
-    """Try as far as it goes; the first refusal is kept. The last position may be a later one."""
+    """Try as far as it goes; the first refusal is kept."""
     refused, positions = None, [*near, *(p for p in NEAR + FAR if p > near[-1])]
-    positions[-1] += longer
     while True:
         try:
             tried = torch.tensor(positions)

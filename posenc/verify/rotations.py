@@ -100,6 +100,8 @@ def compare_rotations(
     """
     if mine.state and mine.broken:  # no call can be held against another
         return Agreement(False, mistake=mine.state.partition(":")[0], hint=mine.state)
+    for turn in (mine, theirs):
+        turn.start_anew()
     several = 3 if mine.explicit else 2  # each comes with as many rows as the text is long
     noise = torch.Generator().manual_seed(1)
     x = torch.randn(several, 1, theirs.head_dim, generator=noise).to(dtype)

@@ -39,6 +39,7 @@ class Turn:
         left: arguments that keep their defaults and may be positions, as `name=default`.
         guess: whether wider heads are taken, too, of which no more channels turn.
         values: whether values are given, and looked at.
+        put_back: for an instance, which is probed in a copy: makes that as it was at first.
         state: what is seen if the same call, made again, gives something else, "" otherwise.
     """
 
@@ -61,12 +62,18 @@ class Turn:
     guess: bool = False
     values: bool = False
     three: tuple[int, ...] = ()
+    put_back: Callable[[], None] | None = None
 
     def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
         """Turn x; without gradients or warnings."""
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return self.call(x, positions)
+
+    def start_anew(self) -> None:
+        """Forget what calls have left in the instance, as tables that grow, if it was copied."""
+        if self.put_back is not None:
+            self.put_back()
 
 
 class NotARotation(ValueError):
