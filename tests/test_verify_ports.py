@@ -653,9 +653,34 @@ def test_an_offset_that_is_wrong_only_with_a_cache(start, mistake):
     assert found.mistake == mistake
     alone = identify(chunked(start))
     assert bool(alone.warnings) == bool(mistake)
+    assert not any("single row" in note for note in found.notes)
     if "from 1 on" in mistake:
         assert alone.warnings[0].startswith("position 0 is right, every later position p is turned")
         assert alone.data["base"] == 10_000
+
+
+def test_an_offset_that_is_wrong_for_single_rows_alone_is_said_of_them():
+    found = compare(chunked(lambda offset, n: max(offset - (n == 1), 0)), PLAIN)
+    assert found.mistake == "position p turns as p - 1 from 1 on"
+    assert any(
+        "calls of a single row: four rows in one call are turned as they should" in note
+        for note in found.notes
+    )
+
+
+def test_several_rows_after_a_cache_may_be_refused():
+    def one_or_all(offset, n):
+        if offset and n > 1:
+            raise NotImplementedError("one row, or a text from 0 on")
+        return offset
+
+    found = compare(chunked(one_or_all), PLAIN)
+    assert found.agrees
+    assert found.not_compared[0].startswith("several rows after a cache: yours refuses that, Not")
+    assert not identify(chunked(one_or_all)).warnings
+    wrong = compare(chunked(lambda offset, n: max(one_or_all(offset, n) - 1, 0)), PLAIN)
+    assert wrong.mistake == "position p turns as p - 1 from 1 on"
+    assert not any("single row" in note for note in wrong.notes)
 
 
 @pytest.mark.parametrize("by", [2, 3])

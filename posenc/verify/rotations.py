@@ -147,12 +147,15 @@ def compare_rotations(
     )
     notes += refused
     both = (mine, mine.keys) if mine.keys is not None else (mine,)
+    pieces: list[str] = []
     agrees, scores, told = not (len(shown.wrong) or (keys and len(keys.wrong))), None, ("", "")
     case = Case(mine, theirs, x, rope, at, by_length, dtype, softmax, between, tolerance)
     if not agrees:
         scores = _scores_agree(shown, keys or shown, size) and not undecided
         told, more, shown = _why_either(case, shown, keys, scores)
         notes += more
+        if mine.chunk is not None and _piece_differs(both, theirs, x, between, pieces) is None:
+            notes += [] if pieces else [SINGLE]
         if told[0] == XPOS_NAME:  # numbers that grow without end tell nothing
             shown = between(near, *(t(x.expand(-1, len(NEAR), -1), near) for t in (mine, theirs)))
     elif mine.mixed:
@@ -163,7 +166,9 @@ def compare_rotations(
         who = "" if all(t.first_row for t in both) else "queries: " if mine.first_row else "keys: "
         agrees, told = False, (f"{who}one row of positions for the whole batch", FIRST_ROW)
     elif (
-        not kept and short_texts and (apart := _piece_differs(both, theirs, x, between)) is not None
+        not kept
+        and short_texts
+        and (apart := _piece_differs(both, theirs, x, between, pieces)) is not None
     ):
         agrees, told = False, apart
     elif lengths and not kept and (apart := _length_differs(case, both, lengths)) is not None:
@@ -209,7 +214,7 @@ def compare_rotations(
         *told,
         tuple(notes),
         limit,
-        (*not_compared, *found.refused, *_never(mine, theirs)) if agrees else (),
+        (*not_compared, *pieces, *found.refused, *_never(mine, theirs)) if agrees else (),
         _compared(mine, keys, tried, dtype, found.taken),
         undecided if agrees else (),
     )
@@ -406,10 +411,16 @@ def _axes_differ(mine: Turn, theirs: Turn, x: Tensor, allowed: float) -> bool:
     return bool((one - two).abs().max() > allowed * x.abs().max())
 
 
+SINGLE = "this is said of calls of a single row: four rows in one call are turned as they should be"
+
+
 def _piece_differs(
-    both: tuple[Turn, ...], theirs: Turn, x: Tensor, between: Callable
+    both: tuple[Turn, ...], theirs: Turn, x: Tensor, between: Callable, refused: list[str]
 ) -> tuple[str, str] | None:
-    """Whether several rows after a cache, or out of order, are turned otherwise than one by one."""
+    """Whether several rows after a cache, or out of order, are turned otherwise than one by one.
+
+    What yours refuses is added to `refused`.
+    """
     for mine, (name, rows) in product(both, PIECES):
         other = theirs if mine is both[0] else theirs.keys or theirs
         who = "" if mine is both[0] else " of keys"
@@ -418,7 +429,14 @@ def _piece_differs(
         if mine.chunk is None and not mine.explicit:
             continue
         wide = x[..., : mine.head_dim].expand(-1, len(rows), -1).contiguous()
-        found = between(rows, (mine.chunk or mine)(wide, rows), other(wide, rows))
+        try:
+            seen = (mine.chunk or mine)(wide, rows)
+        except Exception as error:  # whatever somebody else's code does with several rows
+            what = name if mine.chunk is None else "several rows after a cache"
+            words = f"{what}: yours refuses that, {said(error)}"
+            refused += [words] if words not in refused else []
+            continue
+        found = between(rows, seen, other(wide, rows))
         if not len(found.wrong):
             continue
         if mine.chunk is None:
