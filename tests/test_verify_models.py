@@ -533,6 +533,22 @@ def test_a_plain_file_has_nothing_to_note():
     assert models(LLAMA).notes == ()
 
 
+@pytest.mark.parametrize("scaling", [None, YARN, {"rope_type": "linear", "factor": 4.0}])
+@pytest.mark.parametrize("model_type", ["qwen2", "olmo3"])
+def test_a_share_that_a_family_does_not_read_is_told_as_transformers_takes_it(model_type, scaling):
+    given = {"partial_rotary_factor": 0.5, "rope_theta": 1e4}
+    given["rope_scaling"] = scaling and dict(scaling)  # transformers adds to it
+    given["max_position_embeddings"] = 16_384
+    read = models({"model_type": model_type, **SMALL, **given})
+    config = configured(model_type, **given)
+    frequencies = frequencies_of(rotary(config, *FOLDERS[model_type]), "full_attention")[0]
+    whole = len(frequencies) == len(read.layers[-1].rope.inv_freq)
+    assert whole == (scaling is None)
+    told = [note for note in read.notes if note.startswith("partial_rotary_factor")]
+    assert told
+    assert any("makes frequencies for a part" in note for note in told) == (not whole)
+
+
 def test_nested_truncate_is_read_as_transformers_reads_it():
     kinds = ("full_attention", "sliding_attention")
     nested = {kind: {**YARN, "truncate": False, "rope_theta": 1e6} for kind in kinds}

@@ -500,7 +500,14 @@ def _checked(
     if own.get("partial_rotary_factor") not in (None, 1.0) and not (
         family.reads_share or kind == "proportional"
     ):
-        notes.append(f"partial_rotary_factor is ignored: {model_type} turns whole heads")
+        if kind == "default":
+            notes.append(f"partial_rotary_factor is ignored: {model_type} turns whole heads")
+        else:
+            notes.append(
+                f"partial_rotary_factor {number(share)} is left out here: {model_type} turns whole "
+                f"heads, but transformers 5.23 makes frequencies for a part of them when rope_type "
+                f"is {kind!r}, and fails in attention"
+            )
         own["partial_rotary_factor"] = None
     if kind == "yarn":
         if bool(own.get("mscale")) != bool(own.get("mscale_all_dim")) and not own.get(
