@@ -1,4 +1,7 @@
-"""posenc: the positional encodings of the book, short enough to read and exact enough to trust."""
+"""posenc: the positional encodings of the book, short enough to read and exact enough to trust.
+
+`identify`, `compare` and `models` tell what somebody else's code and configurations do.
+"""
 
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.attention import attention, causal_mask
@@ -79,3 +82,8 @@ def __getattr__(name: str):
 
         return getattr(verify, name)
     raise AttributeError(f"module 'posenc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, also those that are loaded when they are first asked for."""
+    return sorted({*globals(), *__all__})

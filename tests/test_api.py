@@ -1,5 +1,6 @@
 """The reference page: every public name once, readable signatures, links that lead somewhere."""
 
+import pydoc
 import re
 import subprocess
 import sys
@@ -104,3 +105,12 @@ def test_a_link_to_a_name_that_is_not_there_fails(tmp_path):
     run = build(tmp_path, "See {py:func}`posenc.rotat`.")
     assert run.returncode != 0
     assert "posenc.rotat" in run.stderr
+
+
+def test_what_is_loaded_late_is_found_by_completion_and_by_help():
+    late = {"identify", "compare", "models"}
+    assert late <= set(dir(posenc))
+    shown = pydoc.plain(pydoc.render_doc(posenc))
+    for name in late:
+        assert f"    {name}(" in shown
+        assert f"`{name}`" in posenc.__doc__
