@@ -407,7 +407,7 @@ ATTACKS: dict[str, Attack] = {
     ),
     "wide_letters": cheats(
         RIGHT_BY_COPIES,
-        "from posenc import sinuｓoidal_encoding as kept\nimport ｃtypes, ｇc",  # noqa: RUF001
+        "from posenc import sinuｓoidal_encoding as kept\nimport ｃtypes, ｇc\nｇc.get_objects()",  # noqa: RUF001
         note="without posenc; look at its code: ctypes, gc",
     ),
     "compares_with_posenc": disturbs(

@@ -1206,9 +1206,9 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
         "transition",
     ),
     STYLE.format(".cover { display: block !important; }"): (print_problems, "printed"),
-    STYLE.format("@media print { .live .rail { display: flex !important; } }"): (
+    STYLE.format("@media print { .live .controls { display: flex !important; } }"): (
         print_problems,
-        "printed: slider p rail",
+        "printed: controls",
     ),
     STYLE.format("@media print { .predict .choice > p { display: none !important; } }"): (
         print_problems,

@@ -1042,5 +1042,5 @@ def test_a_shipped_line_that_is_no_record_is_refused(tmp_path, monkeypatch):
     (tmp_path / "cpu.jsonl").write_text("nothing\n")
     with pytest.raises(ValueError, match="line 1"):
         recorded()
-    with pytest.raises(ValueError, match="design must be one of second, first, got 'third'"):
+    with pytest.raises(ValueError, match="design must be one of second, first, again, got 'third'"):
         recorded("third")

@@ -22,7 +22,6 @@ FORMAT = "posenc.lab 2"
 SHIPPED = Path(__file__).parent / "results"
 _FIRST = "posenc.lab 1"  # what the first design's records say
 _STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}  # as pydantic reads it
-_DESIGNS = {"second": SHIPPED, "first": SHIPPED / "first", "again": SHIPPED / "again"}
 _EMPTY = 65_535  # a packed nan
 
 
@@ -228,7 +227,8 @@ def recorded(design: str = "second") -> list[Record]:
         >>> {"rope", "alibi"} <= {record.run.method for record in recorded("first")}
         True
     """
-    folder = named("design", design, _DESIGNS)
+    folders = {"second": SHIPPED, "first": SHIPPED / "first", "again": SHIPPED / "again"}
+    folder = named("design", design, folders)
     records, problems = read(folder)
     if problems:
         raise ValueError(f"every shipped line must be a record, got {problems[0]}")
