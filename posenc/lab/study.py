@@ -7,7 +7,7 @@ the best rate while all else is left at its default. *Test*: the chosen settings
 new seeds and scored on test. `python -m posenc.lab study --results FOLDER` does what is missing.
 
 After that a reviewer doubted: does another seed of the tuning choose as this one did, is T5 first
-with its own table too, and does a run come back? `second_look` lists what answers it, and
+with its own factor too, and does a run come back? `second_look` lists what answers it, and
 `python -m posenc.lab study --again --results FOLDER` does it.
 """
 
@@ -30,7 +30,7 @@ _WIDER = 2  # how often a search at the edge of its values may go on beyond it
 _TUNING_SEED = 9000  # no test uses it
 TUNING_SEEDS = (_TUNING_SEED, 9001, 9002)  # of the second look
 LOOK_RATES = (0.008, 0.016)  # at which it tries all settings of RoPE
-T5_RATES = (0.004, 0.008, 0.016, 0.032, 0.064)  # and T5 with its own table
+T5_RATES = (0.004, 0.008, 0.016, 0.032, 0.064)  # and T5 with its own factor
 T5_OWN = {"gain": 1.0}
 ROPE_LIKE = {"base": 1000.0, "share": 1.0}  # as good as RoPE's defaults at the training length
 _SMALL = {"dim": 64, "num_heads": 4, "num_layers": 2}
