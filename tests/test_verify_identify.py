@@ -351,6 +351,19 @@ def test_a_first_position_that_is_ignored():
     assert wrong.data["base"] == 10_000
 
 
+def test_keys_are_known_by_their_names():
+    def turned(x_q, x_k, positions):
+        return tuple(rotate(x, spread(positions), pairing="half") for x in (x_q, x_k))
+
+    assert identify(turned).facts["called as"].startswith("f(q, k, positions=[n])")
+
+    def refused(x_q, x_k, positions):
+        raise RuntimeError
+
+    with pytest.raises(ValueError, match="Wrap it as `lambda q, k, positions"):
+        identify(refused)
+
+
 def test_a_rotation_backwards_is_measured_like_one_forwards():
     package, module = modeling("llama"), llama()
 

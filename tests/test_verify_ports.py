@@ -794,10 +794,14 @@ DEEPSEEK = {
 }
 
 
+@functools.cache
+def deepseek():
+    return models(DEEPSEEK).layers[0].rope
+
+
 def latent(q, k_pe, position_ids, *, mixed=False):
     """DeepSeek's attention: 192 channels of queries, 64 of them turned; one head of keys of 64."""
-    rope = models(DEEPSEEK).layers[0].rope
-    turn = angles(position_ids, rope.inv_freq)[:, None]
+    turn = angles(position_ids, deepseek().inv_freq)[:, None]
 
     def turned_by(x):
         return rotate(x, turn, pairing="interleaved", pairing_out="half")
@@ -822,7 +826,7 @@ def test_keys_may_be_of_another_width_than_queries():
 
     wrong = compare(mixed, DEEPSEEK)
     assert wrong.mistake == "keys are made of queries"
-    plain = models(DEEPSEEK).layers[0].rope
+    plain = deepseek()
 
     def backwards(q, k_pe, position_ids):
         return latent(q, k_pe, position_ids)[0], plain(k_pe, -position_ids[0])

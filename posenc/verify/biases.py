@@ -20,8 +20,11 @@ FEWEST = 4
 def identify_bias(bias: Tensor) -> Found:
     """Name a bias that is added to scores, [h, q, k] or [1, h, q, k]; q may be 1, or fewer than k.
 
-    The last query is taken to stand at the last key, or else where the numbers say.
+    The last query is taken to stand at the last key, or else where the numbers say. A tensor [h] is
+    taken for slopes.
     """
+    if isinstance(bias, Tensor) and is_slopes(bias):
+        return _identify_slopes(bias)
     if not isinstance(bias, Tensor):
         raise ValueError(
             f"bias must be a tensor [h, q, k], got {type(bias).__name__}: call it first"
@@ -85,6 +88,26 @@ def identify_bias(bias: Tensor) -> Found:
         facts["queries"] = f"at {spots(first, q)} of {k} keys, not the last keys"
     data = {"method": "alibi", "slopes": slopes.tolist(), "one_row": one_row, **data}
     return facts, data, warnings, unknown
+
+
+def is_slopes(numbers: Tensor) -> bool:
+    """Whether it is one number a head, [h] or [h, 1, 1], and no bias of several keys."""
+    return numbers.ndim > 0 and 1 < numbers.numel() == max(numbers.shape)
+
+
+def _identify_slopes(slopes: Tensor) -> Found:
+    rounded = precision_of(slopes)
+    blur = torch.finfo(rounded).eps if rounded is not None else 0.0
+    size = slopes.detach().double().flatten().abs()
+    named, order, data, warnings = _name_slopes(size, max(1e-3, 2 * blur))
+    facts = {
+        "form": "slopes, one a head",
+        "heads": str(len(size)),
+        "slopes": named,
+        "head order": order,
+    }
+    unknown = ("the sign, and from where distances count: the bias that is made of them tells",)
+    return facts, {"method": "alibi", "slopes": size.tolist(), **data}, warnings, unknown
 
 
 def nearest_key(bias: Tensor) -> int:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from posenc.verify.cos_sin import applied, form_of, is_pairs, tables_of, takes_keys
+from posenc.verify.makers import made
 from posenc.verify.rope import Rope
 from posenc.verify.turn import ELEMENTS, NotARotation, Turn, said
 from posenc.verify.ways import (
@@ -23,6 +24,9 @@ from posenc.verify.ways import (
     signature_of,
     takes_keys_at,
 )
+
+MADE_ROWS = 8192
+"""How many rows of cos and sin are asked of a function that makes them."""
 
 
 def as_turn(
@@ -70,7 +74,14 @@ def as_turn(
         )
     width = dim or getattr(thing, "head_dim", None)
     probed, put_back = _to_be_probed(thing)
-    found = _called(probed, apply, width, dtype)
+    try:
+        found = _called(probed, apply, width, dtype)
+    except NotARotation:
+        tables = made(thing, rows=MADE_ROWS, dim=dim)
+        if tables is None or tables.kind != "rotation":
+            raise
+        turn = _from_tables(*tables.thing, apply=apply)
+        return replace(turn, convention=f"{tables.words}, {turn.convention}")
     if not found.state:
         return replace(found, put_back=put_back)
     if put_back is None:  # what it gives cannot be told apart from what it has been given

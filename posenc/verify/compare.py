@@ -10,15 +10,17 @@ import torch
 from torch import Tensor
 
 from posenc.verify.agreement import Agreement
-from posenc.verify.biases import slopes_of
+from posenc.verify.biases import is_slopes, slopes_of
 from posenc.verify.calls import as_turn
 from posenc.verify.entries import OTHER, compare_biases, compare_buckets, compare_tables
-from posenc.verify.identify import KINDS, identify
+from posenc.verify.identify import KINDS, as_numbers, identify, kind_of
+from posenc.verify.makers import adds, made
 from posenc.verify.measure import FAR, NEAR
 from posenc.verify.models import Layer, Model, models
 from posenc.verify.references import Reference, bias_rule, of_layer, references
 from posenc.verify.rope import Rope
 from posenc.verify.rotations import TURNS, compare_rotations
+from posenc.verify.standing import relative_in
 from posenc.verify.temperature import FORGOTTEN, edges, grows, rule_told
 from posenc.verify.turn import NotARotation, Turn, said
 
@@ -101,6 +103,7 @@ def compare(
         "tolerance": tolerance,
         "first_query": first_query,
     }
+    yours, reference = as_numbers(yours), as_numbers(reference)
     if isinstance(yours, Layer):
         if yours.rope is None:
             raise ValueError(f"yours must be a layer that rotates, got one with {yours.method}")
@@ -123,23 +126,58 @@ def compare(
         if value is not None:
             raise ValueError(f"{name} is of a configuration; the reference is none, got {value}")
     tensors = all(isinstance(t, Tensor) and not t.is_complex() for t in (yours, reference))
-    kind = kind or (_kind(reference) if tensors else "rotation")
+    kind = kind or (kind_of(reference) if tensors else "rotation")
     if kind == "buckets":
         return compare_buckets(yours, reference, first_query=first_query)
-    if kind == "rotation":
-        return _rotation(yours, Reference("", kind, reference), options)
+    both = None
+    if kind == "rotation" and adds(yours, dim=dim) is None:
+        try:
+            return _rotation(yours, Reference("", kind, reference), options)
+        except NotARotation:
+            both = _made_alike(yours, reference, dim)
+            if both is None:
+                raise
+    elif not tensors:
+        both = _made_alike(yours, reference, dim)
+    if both is not None:
+        return compare(*both, tolerance=tolerance, first_query=first_query)
     for thing in (yours, reference):
         if not isinstance(thing, Tensor):
             raise ValueError(f"a {kind} is compared as a tensor, got {type(thing).__name__}")
     if kind == "bias":
+        if is_slopes(yours) and is_slopes(reference):
+            return _slopes(yours, reference, tolerance)
         return compare_biases(yours, reference, tolerance=tolerance, first_query=first_query)
     return compare_tables(yours, reference, kind, tolerance)
 
 
-def _kind(thing: Tensor) -> str:
-    if not thing.is_floating_point():
-        return "buckets"
-    return "table" if thing.ndim == 2 else "bias"
+def _made_alike(yours: object, reference: object, dim: int | None) -> tuple[Tensor, Tensor] | None:
+    """Both as tensors, one made with the sizes of the other; None if one of them makes none."""
+    sizes, found = {"dim": dim}, [None, None]
+    given = [(yours, 0), (reference, 1)]
+    for each, i in sorted(given, key=lambda pair: not isinstance(pair[0], Tensor)):
+        if isinstance(each, Tensor):
+            found[i] = each.squeeze() if kind_of(each) == "table" else each
+        else:
+            rows = {key: value for key, value in sizes.items() if key in ("rows", "dim")}
+            one = adds(each, **rows) or made(each, **sizes)
+            if one is None or one.kind == "rotation":
+                return None
+            found[i] = one.thing
+        sizes = _sizes(found[i])
+    if callable(yours) and callable(reference) and kind_of(found[0]) == "table":
+        rows = min(map(len, found))  # one of both may go no farther
+        found = [table[:rows] for table in found]
+    return found[0], found[1]
+
+
+def _sizes(tensor: Tensor) -> dict[str, int]:
+    """With which sizes something is to be made that has its shape."""
+    if is_slopes(tensor):
+        return {"heads": tensor.numel()}
+    if kind_of(tensor) == "table":
+        return dict(zip(("rows", "dim"), tensor.squeeze().shape[-2:], strict=True))
+    return {"heads": tensor.shape[-3], "keys": tensor.shape[-1]} if tensor.ndim > 2 else {}
 
 
 def _against(yours: object, told: list[Reference], kind: str | None, options: dict) -> Agreement:
@@ -223,6 +261,12 @@ def _one(yours: object, reference: Reference, options: dict) -> Agreement:
 
 def _bias(yours: object, slopes: Tensor, *, tolerance: float, first_query: int | None) -> Agreement:
     if not isinstance(yours, Tensor):
+        found = made(yours, heads=len(slopes))
+        if found is not None and found.kind == "bias":
+            yours = found.thing
+    if isinstance(yours, Tensor) and is_slopes(yours):
+        return _slopes(yours, slopes, tolerance)
+    if not isinstance(yours, Tensor):
         raise ValueError(
             "a bias is compared as a tensor [h, q, k]: call it and give what it returns, "
             f"got {type(yours).__name__}"
@@ -242,6 +286,26 @@ def _bias(yours: object, slopes: Tensor, *, tolerance: float, first_query: int |
             "whether queries stand where they are taken to: the last one at the last key"
         )
     return replace(verdict, not_compared=(*left_out, *verdict.not_compared))
+
+
+def _slopes(yours: Tensor, reference: Tensor, tolerance: float) -> Agreement:
+    """Hold slopes [h] against others, by the bias that each makes."""
+    if yours.numel() != reference.numel():
+        raise ValueError(
+            f"yours must be slopes of {reference.numel()} heads, got {yours.numel()} numbers"
+        )
+    relative = relative_in(8, 8)
+    made = [bias_rule(slopes.double().flatten().abs())(relative) for slopes in (yours, reference)]
+    verdict = compare_biases(*made, tolerance=tolerance)
+    if verdict.mistake.startswith("slopes not divided by the root"):
+        seen = (f"slopes of {reference.numel()} heads, but for one factor",)
+        told = (f"where slopes are divided: {verdict.hint}",)
+        return Agreement(False, compared=seen, undecided=told)
+    if not verdict.agrees:
+        return verdict
+    seen = (f"slopes of {reference.numel()} heads",)
+    left_out = ("what is made of the slopes: the sign, and from where distances count",)
+    return replace(verdict, compared=seen, not_compared=left_out)
 
 
 def _bias_of_a_rank(yours: Tensor, slopes: Tensor, **options) -> Agreement:

@@ -21,10 +21,11 @@ from posenc.verify.besides import (
     keys_slips,
     renumbers,
 )
-from posenc.verify.biases import identify_bias
+from posenc.verify.biases import identify_bias, is_slopes
 from posenc.verify.buckets import identify_buckets
 from posenc.verify.calls import as_turn
 from posenc.verify.cos_sin import is_pairs
+from posenc.verify.makers import Made, adds, made
 from posenc.verify.measure import (
     ANGLE,
     RESULT,
@@ -41,7 +42,7 @@ from posenc.verify.rules import near_rule
 from posenc.verify.sizes import by_few, other_sizes
 from posenc.verify.tables import identify_table
 from posenc.verify.temperature import gains_told, grows, growth_of, rule_told
-from posenc.verify.turn import Turn, said
+from posenc.verify.turn import NotARotation, Turn, said
 from posenc.verify.ways import parameters_of
 
 KINDS = ("rotation", "bias", "buckets", "table")
@@ -114,7 +115,9 @@ def identify(
             transformers; a pair (cos, sin); a complex table. Or a tensor: a bias [h, q, k],
             scores' units; buckets [q, k], integers; a table of encodings [n, dim], or of a grid
             [rows, columns, dim]. Or a function that gives the buckets of relative positions
-            (key - query), a tensor or one number at a time.
+            (key - query), a tensor or one number at a time; or one that makes slopes, a bias, a
+            table or cos and sin of sizes (heads, keys, rows, channels) or positions; or one that
+            adds a table to vectors. A tensor or list [h] is taken for ALiBi's slopes.
         kind: "rotation", "bias", "buckets" or "table", if it cannot be seen from the thing.
         apply: the function that applies cos and sin, (q, k, cos, sin) or (x, cos, sin), for a
             module or tables that give only these.
@@ -136,23 +139,64 @@ def identify(
     """
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
-    kind = kind or _kind(thing)
+    thing = as_numbers(thing)
+    kind = kind or kind_of(thing)
     if kind == "rotation":
         first = dtype or torch.float32
-        turn = as_turn(thing, apply=apply, dim=dim, dtype=first)
-        return _rotation(turn, first, low=torch.bfloat16 if dtype is None else None)
+        try:
+            turn = as_turn(thing, apply=apply, dim=dim, dtype=first)
+        except NotARotation:
+            found = adds(thing, dim=dim) or made(thing, dim=dim)
+            if found is None:
+                raise
+            return _of_made(found, identify(found.thing, kind=found.kind))
+        found = _rotation(turn, first, low=torch.bfloat16 if dtype is None else None)
+        added = adds(thing, dim=dim) if found.kind == "nothing known" else None
+        return found if added is None else _of_made(added, identify(added.thing, kind="table"))
+    if not isinstance(thing, Tensor) and kind in ("bias", "table"):
+        found = adds(thing, dim=dim) or made(thing, dim=dim)
+        if found is not None and found.kind == kind:
+            return _of_made(found, identify(found.thing, kind=kind))
     function = {"bias": identify_bias, "buckets": identify_buckets, "table": identify_table}[kind]
     return Identity(kind, *function(thing))
 
 
-def _kind(thing: object) -> str:
+def as_numbers(thing: object) -> object:
+    """A list or an array of floating-point numbers as a tensor; anything else as it is."""
+    if hasattr(thing, "__array__") and not isinstance(thing, Tensor):
+        return torch.as_tensor(thing)
+    if isinstance(thing, list | tuple) and len(thing) > 1:
+        return torch.tensor(thing) if all(isinstance(x, float) for x in thing) else thing
+    return thing
+
+
+def _of_made(found: Made, identity: Identity) -> Identity:
+    """The same, and how it was made."""
+    facts = {"called as": found.words, **identity.facts}
+    if found.times != 1:
+        facts["vectors"] = f"multiplied by {found.times:g} before"
+    return replace(identity, facts=facts)
+
+
+def kind_of(thing: object) -> str:
+    """Which of `KINDS` it is, from what it gives and its shape."""
     if callable(thing) and not isinstance(thing, Rope | Turn) and _gives_integers(thing):
         return "buckets"
     if not isinstance(thing, Tensor) or thing.is_complex() or is_pairs(thing):
         return "rotation"
     if not thing.is_floating_point():
         return "buckets"
-    return "table" if thing.ndim == 2 or _is_grid(thing) else "bias"
+    return "table" if thing.ndim == 2 or _is_grid(thing) or _is_of_one_text(thing) else "bias"
+
+
+def _is_of_one_text(thing: Tensor) -> bool:
+    """Whether [1, n, dim] or [n, 1, dim], as modules keep it, is a table of sines."""
+    if thing.ndim != 3 or 1 not in thing.shape[:2] or thing.shape[-1] % 2 or is_slopes(thing):
+        return False
+    try:
+        return identify_table(thing)[1]["method"] == "sinusoidal"
+    except ValueError:  # it has no such shape
+        return False
 
 
 def _gives_integers(thing: Callable) -> bool:

@@ -23,7 +23,7 @@ POSITIONS = (
     "p",
     "seq_pos",
 )
-KEYS = re.compile(r"(x?k|keys?|kv_pe|kv_rope|kpe)(_.*)?")  # k, xk, key, key_states, k_pe, k_rot
+KEYS = re.compile(r"(x_?k|k|keys?|kv_pe|kv_rope|kpe)(_.*)?")  # k, xk, key, key_states, k_pe, k_rot
 STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
 PACKED = ("[b, n, 3, h, d]", "[b, n, 3 h d]")
 BESIDE = ("[b, n, 2, h, d]",)
