@@ -669,6 +669,12 @@ class TestGrid:
             in (grid.values(clipped)["said"])
         )
 
+    def test_no_cell_covers_a_part_of_a_frame(self):
+        grid = live.relative_grid(clip=2)
+        marks = re.findall(r'<(?:rect|path)[^>]* class="(cell|frames)"', grid.html())
+        assert marks == ["cell"] * 144 + ["frames"]
+        assert grid.values(grid.state)["frames"].count("h1v1h-1z") == 55
+
 
 class TestLines:
     @pytest.mark.parametrize("name", ["lengths", "lines", "lines-other"])

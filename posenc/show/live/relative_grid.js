@@ -1,5 +1,5 @@
 // Key minus query for all pairs of words: what is equal lies on a diagonal.
-import { clamp, fixed, live, nearest, range, sum } from "./runtime.js";
+import { clamp, fixed, live, nearest, range } from "./runtime.js";
 
 const cell = ({ x, y }, { words: { length } }) => ({
   i: clamp(Math.floor(length - y), 0, length - 1),
@@ -13,11 +13,12 @@ export default live({
       clamp((n % words.length) - Math.floor(n / words.length), -c, c),
     );
     const here = clipped[i * words.length + j];
-    const on = clipped.map((relative) => +(relative === here));
+    const same = range(words.length ** 2).filter((n) => clipped[n] === here);
+    const corner = (n) => [n % words.length, words.length - 1 - Math.floor(n / words.length)];
     return {
       cell: clipped.map((relative) => (0.6 * relative) / (words.length - 1)),
       said_of: clipped.map((relative) => fixed(relative, 0)),
-      on,
+      frames: same.map((n) => `M${corner(n).join(" ")}h1v1h-1z`).join(""),
       row: words.length - 1 - i,
       column: j,
       i_on: words.map((_, n) => +(n === i)),
@@ -25,7 +26,7 @@ export default live({
       relative: here,
       relative_said: fixed(here, 0),
       true_said: fixed(j - i, 0),
-      count: sum(on),
+      count: same.length,
       kinds: new Set(clipped).size,
       query: words[i],
       key: words[j],

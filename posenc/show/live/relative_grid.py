@@ -59,7 +59,10 @@ def relative_grid(
         return {
             "cell": (0.6 * clipped.double() / last).flatten().tolist(),
             "said_of": [fixed(value, 0) for value in clipped.flatten().tolist()],
-            "on": same.flatten().int().tolist(),
+            "frames": "".join(
+                f"M{n % len(words)} {last - n // len(words)}h1v1h-1z"
+                for n in same.flatten().nonzero().flatten().tolist()
+            ),
             "row": last - i,
             "column": j,
             "i_on": [int(n == i) for n in range(len(words))],
@@ -90,9 +93,7 @@ def relative_grid(
         for j in range(len(words)):
             n, y = i * len(words) + j, last - i
             look = {"x": j, "y": y, "width": 1, "height": 1}
-            cells.append(
-                h("rect", **look, class_="cell same", data_set=f"--v:cell.{n} --on:on.{n}")
-            )
+            cells.append(h("rect", **look, class_="cell", data_set=f"--v:cell.{n}"))
             where = f"--x:{j + 0.5};--y:{y + 0.5}"
             texts.append(
                 h(
@@ -106,6 +107,7 @@ def relative_grid(
     one = {"width": 1, "height": 1}
     picture = plot(
         *cells,
+        h("path", class_="frames", data_set="d:frames"),  # above all cells: none covers a part
         h("rect", **one | {"width": len(words)}, class_="row p", data_set="--y:row"),
         h("rect", **one | {"height": len(words)}, class_="column", data_set="--x:column"),
         h("rect", **one, class_="chosen", data_set="--x:column --y:row"),
