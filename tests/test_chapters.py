@@ -156,6 +156,19 @@ class TestChapter:
                 printed = [output.get("text", str(output)) for output in cell.outputs]
                 assert not seal.problems(cell.source, printed), cell.source
 
+    def test_lines_are_named_on_the_axes_that_they_are_drawn_on(self, path):
+        """`plot_curves` puts names at the ends of lines: who changes the axes names them anew."""
+        axes = {"xscale", "yscale", "xlim", "ylim"}
+        for cell in code_cells(read(path)):
+            calls = [
+                node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)
+            ]
+            names = [getattr(call.func, "attr", getattr(call.func, "id", "")) for call in calls]
+            if "plot_curves" in names and "name_lines" not in names:
+                for name, call in zip(names, calls, strict=True):
+                    told = {keyword.arg for keyword in call.keywords} | {name.removeprefix("set_")}
+                    assert name == "plot_curves" or not told & axes, cell.source
+
     def test_asks_before_it_tells(self, path):
         text = "\n".join(cell.source for cell in read(path).cells)
         assert text.count("```{predict}") >= 3
