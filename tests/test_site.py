@@ -918,7 +918,7 @@ def cover_problems(page: Page) -> list[str]:
         """() => [...document.querySelectorAll(".predict")].flatMap((box) => {
           const cover = box.nextElementSibling, covered = cover?.nextElementSibling;
           if (!covered?.matches(".covered")) return [];
-          const problems = [], name = box.querySelectorAll("p")[1].innerText.slice(0, 40);
+          const problems = [], name = box.querySelectorAll("p")[1].textContent.slice(0, 40);
           const complain = (what) => problems.push(`${name}: ${what}`);
           const seen = () => [...covered.querySelectorAll("*")].some((e) => e.checkVisibility());
           if (seen()) complain("the answer is shown");
@@ -933,8 +933,9 @@ def cover_problems(page: Page) -> list[str]:
             box.querySelector(".guess button").click();
             if (seen()) complain("what was not answered is compared");
             for (const slider of box.querySelectorAll(".guess input"))
-              slider.dispatchEvent(new Event("input"));
+              slider.dispatchEvent(new Event("input"));  // where it waits
             box.querySelector(".guess button").click();
+            if (box.querySelector(".guess.right")) complain("it waits where the answer is");
           }
           if (!seen()) complain("the answer stays covered");
           if (code.length && !told()) complain("the code stays covered");

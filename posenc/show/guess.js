@@ -6,7 +6,7 @@
   const said = root.querySelector(".said"), controls = root.querySelector(".controls");
   const sliders = [...root.querySelectorAll("input")], compare = root.querySelector("button");
   const values = () => sliders.map((slider) => +slider.value);
-  const WAITS = data.kind === "angle" ? 0 : 0.5; // the share where a ring stands that nobody has set
+  const WAITS = data.kind === "curve" ? 0.5 : 0; // the share where a ring stands that nobody has set
   const isSet = (slider) => !slider.matches(".unset");
   const clamp = (x, low = 0, high = 1) => Math.min(high, Math.max(low, x));
 
