@@ -5,6 +5,7 @@ TestTheTestsCanFail hands the same functions a page with a fault in it.
 """
 
 import functools
+import math
 import re
 import statistics
 from pathlib import Path
@@ -1006,7 +1007,43 @@ def guess_problems(page: Page) -> list[str]:
         said = guess.locator(".said").inner_text()
         if not drawn_there(truth) or not re.match("(Right|Close enough|Not quite): ", said):
             problems.append("it does not compare")
+        verdict = guess.locator(".said b").inner_text()
+        if echoes(verdict, said.removeprefix(verdict)):
+            problems.append(f"it says a number twice: {said}")
     return problems
+
+
+WORDS = {"half": 0.5, "quarter": 0.25, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+WORDS |= {"six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+
+
+def echoes(verdict: str, says: str) -> bool:
+    """Whether an explanation begins with the number that the verdict before it has just said."""
+    told = re.search(r"it is \N{MINUS SIGN}?([\d.,]*\d)", verdict)
+    words = re.findall(r"[a-z]+|[\d.,]*\d", says.lower())[:3]
+    numbers = [WORDS.get(word) or float(re.sub(",|[a-z]+", "", word) or "nan") for word in words]
+    truth = float(told[1].replace(",", "")) if told else math.nan  # a curve has no number
+    return any(abs(n - share * truth) <= 0.1 * share * truth for n in numbers for share in (1, 100))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "says", "echo"),
+    [
+        ("Close enough: it is 555, and you said 553.", "555. On the ones wheel", True),
+        ("Right: it is 0.322.", "About 0.3. Two encodings", True),
+        ("Not quite: it is 0.825, and you said 1.", "82 %, nearly as in training.", True),
+        ("Not quite: it is \N{MINUS SIGN}0.68, and you said 0.", "-0.7: the score", True),
+        ("Right: it is 7.07.", "By about 7, the square root of 50.", True),
+        ("Right: it is 9.", "Nine: the first pair", True),
+        ("Right: it is 0.25 of a turn.", "A quarter of a turn, so", True),
+        ("Right: it is 2,110 positions.", "At 2,110: the best of 200", True),
+        ("Right: it is 25.9.", "The way costs 25, and", False),
+        ("Not quite: it is 16, and you said 2.", "Two for each of the eight.", False),
+        ("Close enough: you are off by 0.1 on average.", "0.1 worse than before.", False),
+    ],
+)
+def test_a_number_that_is_said_twice_is_found(verdict, says, echo):
+    assert echoes(verdict, says) == echo
 
 
 def drawn_there(line: Locator) -> bool:

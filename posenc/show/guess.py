@@ -215,7 +215,7 @@ def guess_point(
         high: where it ends.
         xlabel: what the axis measures, with its unit.
         within: how far off still counts as right: a distance, or with `log` a factor.
-        says: a sentence or two beside the comparison.
+        says: a sentence or two after the verdict, which has just said the number.
         log: whether the axis is logarithmic.
 
     Returns:
@@ -263,7 +263,7 @@ def guess_angle(truth: float | Tensor, *, within: float, says: str) -> Guess:
     Args:
         truth: radians, clockwise from 12 o'clock, as the book draws its clocks.
         within: how many radians off still count as right.
-        says: a sentence or two beside the comparison.
+        says: a sentence or two after the verdict, which has just said the number.
 
     Returns:
         What a notebook displays.
