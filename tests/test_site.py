@@ -1269,6 +1269,11 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
     ),
     STYLE.format(".cover { display: none !important; }"): (cover_problems, "no cover"),
     STYLE.format(".covered { display: none !important; }"): (cover_problems, "stays covered"),
+    "document.querySelectorAll('.guess.point').forEach((e) => { e.querySelector('input').value = "
+    "JSON.parse(e.querySelector('script').textContent).truth; })": (
+        cover_problems,
+        "it waits where the answer is",
+    ),
     "document.querySelector('.predict-score').remove()": (memory_problems, "instead of an answer"),
     "Storage.prototype.setItem = () => {}": (memory_problems, "a question is open again"),
     "document.querySelector('math').style.display = 'none';"
