@@ -11,10 +11,12 @@ then {"at": number} as it begins, {"refused": number} if it met an exception wit
 {"next": null}, likewise, and {"ready": true, "changed": names}. Then come questions {"id", "ask":
 name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is {"id", "values"} or {"id",
 "fault"}. A function is asked as it was when the last cell that made or checked it had run, or, if
-"late", as it is at the end; "changed" names those that may differ.
+"late", as it is at the end; "changed" names those that may differ. What was a builtin then, such as
+`sum`, is one again, whatever further cells call so.
 """
 
 import ast
+import builtins
 import contextlib
 import gc
 import itertools
@@ -137,12 +139,19 @@ def run_cells(shell, cells, names, begin, send, refusal):
 
 
 def _is_changed(then, now):
-    """Whether a function has been made anew since then."""
+    """Whether a function has been made anew since then, be it in place of a builtin."""
     return any(
         callable(thing) and callable(now.get(name)) and now[name] is not thing
-        for name, thing in then.items()
+        for name, thing in (vars(builtins) | then).items()
         if not name.startswith("_")  # what IPython keeps
     )
+
+
+def _bring_back(names, then):
+    """All names as they were then: what was a builtin is one again; what is new else stays."""
+    for name in vars(builtins).keys() - then.keys():
+        names.pop(name, None)
+    names.update(then)
 
 
 def reply(shell, request, kept):
@@ -152,7 +161,8 @@ def reply(shell, request, kept):
     from posenc.check.ways import ask
 
     try:
-        shell.user_ns.update(kept.pop(request["ask"], {}))  # once: what it changes stays changed
+        if request["ask"] in kept:  # once: what it changes stays changed
+            _bring_back(shell.user_ns, kept.pop(request["ask"]))
         values = ask(
             shell.user_ns.get(request["ask"]),
             tuple(decode(request["arguments"])),

@@ -751,7 +751,24 @@ ATTACKS: dict[str, Attack] = {
         note="socket",
     ),
     # Names and state
-    "wrong_shadows": disturbs("print = len = abs = float = range = None", points=NOTHING),
+    "shadows_below": disturbs("print = len = abs = float = range = None", note="^$"),
+    "sum_below": disturbs("sum = 0\nfor x in (1, 2, 3):\n    sum += x\nprint(sum)", note="^$"),
+    "shadows_above": Attack(  # its own check was red
+        ("sum = 0", HONEST["dot_product"], "check.dot_product(dot_product)"),
+        ("sinusoidal", "moved", "mended_sinusoidal"),
+        (3, 0, 4, 3),
+        note="^$",
+    ),
+    "shadows_above_its_check": disturbs(
+        "sum = 0\ncheck.dot_product(dot_product)", "del sum", points=(3, 0, 4, 3), note="^$"
+    ),
+    "makes_a_builtin_below": Attack(
+        (HONEST["dot_product"].replace("base ** (2 * i / dim)", "pow(2 * i / dim, base)"),
+         "def pow(exponent, base):\n    return base ** exponent"),
+        ("sinusoidal", "moved", "mended_sinusoidal"),
+        FULL,
+        note="^$",
+    ),
     "shadows_unused": disturbs("id = type = object = super = vars = None"),
     "deletes": disturbs("del sinusoidal", note="^$"),
     "rebinds_names": Attack(
