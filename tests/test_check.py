@@ -409,6 +409,28 @@ def test_nor_is_it_nearly_or_bent_where_it_is_graded(near):
             _require_another(asking(patched), dim, length)
 
 
+@pytest.mark.parametrize("near", [True, False])
+@pytest.mark.parametrize("scale", [1e308, 1e154, 1e-154, 1e-300])
+def test_nor_does_it_become_another_by_its_scale(scale, near):
+    from posenc.check.encodings import _require_no_sinusoids
+
+    positions = torch.arange(128)
+    table = scale * sinusoidal_encoding(positions, 32, dtype=torch.float64)
+    with pytest.raises(Wrong, match="its columns are those of the chapter on sinusoids"):
+        _require_no_sinusoids(table, positions, 32, near=near)
+    own = scale * torch.sin(positions[:, None].double() * (0.7 + torch.arange(32) ** 0.5))
+    _require_no_sinusoids(own, positions, 32, near=near)
+
+
+def test_what_cannot_be_compared_is_no_encoding_of_ones_own(monkeypatch):
+    from posenc.check import encodings
+
+    positions = torch.arange(128)
+    monkeypatch.setattr(encodings, "_outside_the_span", lambda *_, **__: math.nan)
+    with pytest.raises(Wrong, match="its columns are those of the chapter on sinusoids"):
+        encodings._require_no_sinusoids(noise(positions, 32), positions, 32, near=False)
+
+
 def counted(answer_of_call):
     """An answer that looks at nothing but how often it has been called."""
     calls = itertools.count()
