@@ -9,7 +9,7 @@ import ast
 import itertools
 import re
 import warnings
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from grading import notebook
 
@@ -84,7 +84,7 @@ class Uses:
 
     def __init__(self, cells: Sequence[tuple[str, str]], given: Set[str]):
         self.given, left = given, _LONGEST
-        self.trees: list[tuple[ast.stmt, list[str]]] = []  # and the lines of the cell
+        self.trees: list[tuple[ast.stmt, list[bool]]] = []  # and which lines of its cell are given
         self.texts: list[str] = []
         self.lines: dict[str, None] = {}  # for IPython, and not of every day
         for kind, source in cells:
@@ -98,9 +98,10 @@ class Uses:
     def odd(self) -> list[str]:
         """What has no business in an answer: a person should look at it."""
         names = {word for text in self.texts for word in _odd_words(text)}
-        for tree, lines in self.trees:
-            for node in self._handed_in(tree, lines):
-                names |= self._odd(node)
+        for tree, is_given in self.trees:
+            roots = _roots(tree)
+            for node in _handed_in(tree, is_given):
+                names |= self._odd(node, roots)
         return sorted(names) + [line[:40] for line in self.lines][:5]
 
     # Reading
@@ -125,7 +126,8 @@ class Uses:
             tree = _parsed(source) if is_short else None
         lines = _LINE.split(source)
         if tree is not None:
-            self.trees += [(part, lines) for part in tree.body]
+            is_given = [line.strip() in self.given for line in lines]
+            self.trees += [(part, is_given) for part in tree.body]
             return
         text = "\n".join(line for line in lines if line.strip() not in self.given)
         if text.strip():
@@ -136,21 +138,12 @@ class Uses:
         if len(self.lines) < _MOST and line not in self.given and not _is_usual(line):
             self.lines[line] = None
 
-    def _handed_in(self, tree: ast.AST, lines: Sequence[str]) -> Iterator[ast.AST]:
-        """The parts of a statement that are no idiom, nor end in a line that was handed out."""
-        idioms = {part for node in ast.walk(tree) for part in _idiom(node)}
-        for node in ast.walk(tree):
-            last = getattr(node, "end_lineno", None) or 1
-            is_given = last <= len(lines) and lines[last - 1].strip() in self.given
-            if node not in idioms and not is_given:
-                yield node
-
-    def _odd(self, node: ast.AST) -> set[str]:
+    def _odd(self, node: ast.AST, roots: Mapping[ast.AST, str]) -> set[str]:
         if isinstance(node, ast.Name):
             is_used = isinstance(node.ctx, ast.Load) and node.id not in self.own
             return {node.id} & (ODD | _BUILTIN if is_used else ODD)
         if isinstance(node, ast.Attribute):
-            module = self.modules.get(_root(node), "")
+            module = self.modules.get(roots[node], "")
             return {node.attr} & (ODD | _PARTS.get(module, frozenset()))
         if isinstance(node, _DEFINITION):
             return {node.name} & ODD
@@ -167,6 +160,15 @@ class Uses:
             first = (node.module or "").partition(".")[0]
             return words & (ODD | _PARTS.get(first, frozenset())) | {first} & _MODULES
         return set()
+
+
+def _handed_in(tree: ast.AST, is_given: Sequence[bool]) -> Iterator[ast.AST]:
+    """The parts of a statement that are no idiom, nor end in a line that was handed out."""
+    idioms = {part for node in ast.walk(tree) for part in _idiom(node)}
+    for node in ast.walk(tree):
+        last = getattr(node, "end_lineno", None) or 1
+        if node not in idioms and not (last <= len(is_given) and is_given[last - 1]):
+            yield node
 
 
 def _parsed(source: str) -> ast.Module | None:
@@ -249,13 +251,13 @@ def _modules(nodes: Sequence[ast.AST]) -> dict[str, str]:
     return found
 
 
-def _root(node: ast.AST) -> str:
-    """The name with which an expression begins."""
-    while not isinstance(node, ast.Name):
-        node = getattr(node, "value", None) or getattr(node, "func", None)
-        if not isinstance(node, ast.AST):
-            return ""
-    return node.id
+def _roots(tree: ast.AST) -> dict[ast.AST, str]:
+    """The name with which each expression begins, "" if it begins with none."""
+    found: dict[ast.AST, str] = {}
+    for node in reversed(list(ast.walk(tree))):  # what is inside comes first
+        inner = getattr(node, "value", None) or getattr(node, "func", None)
+        found[node] = node.id if isinstance(node, ast.Name) else found.get(inner, "")
+    return found
 
 
 def _made(node: ast.AST) -> Iterator[str]:

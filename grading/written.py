@@ -44,16 +44,19 @@ def answer(
 
 def _without(lines: list[str], prompt: str) -> list[str]:
     """Lines without the prompt's passages; a formula of it that stands alone is the student's."""
-    asked = [line.strip() for line in prompt.splitlines()]
+    asked = [line.strip() for line in prompt.splitlines() if line.strip()]
     prose, formula = [], False
     for line in asked:
         formula ^= line.count("$$") % 2
         prose.append(not formula and len(re.findall(r"[^\W\d_]{2,}", line)) >= _WORDS)
-    matcher = difflib.SequenceMatcher(None, [line.strip() for line in lines], asked, autojunk=False)
+    places = [place for place, line in enumerate(lines) if line.strip()]  # blank ones say nothing
+    said = [lines[place].strip() for place in places]
+    matcher = difflib.SequenceMatcher(None, said, asked, autojunk=False)
     kept = list(lines)
     for start, place, size in matcher.get_matching_blocks():
         if any(prose[place : place + size]):
-            kept[start : start + size] = [""] * size
+            for number in places[start : start + size]:
+                kept[number] = ""
     return kept
 
 

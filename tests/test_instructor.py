@@ -384,6 +384,43 @@ def test_odd_code_is_found_in_linear_time():
         assert time.process_time() - start < 12, part
 
 
+def doubled(work, size):
+    """How much more of the processor's time work on twice the size takes; the least of three."""
+
+    def seconds(size):
+        start = time.process_time()
+        work(size)
+        return time.process_time() - start
+
+    once, twice = (min(seconds(n) for _ in range(3)) for n in (size, 2 * size))
+    return twice / once, twice
+
+
+@pytest.mark.parametrize("code", [
+    lambda size: 'x=["\U0001f600",' + "1," * (size // 2) + "] ",
+    lambda size: "a" + ".b" * (size // 160) + ("\na" + ".b" * (size // 160)) * 79,
+], ids=["a wide line", "chains"])  # fmt: skip
+def test_code_of_many_parts_takes_linear_time(code):
+    ratio, seconds = doubled(lambda size: odd(code(size)), 48_000)
+    assert ratio < 2.5
+    assert seconds < 1.5
+
+
+def test_blank_lines_below_a_question_cost_little():
+    prompt = "\n\n".join(f"Say why it is so, part {part}." for part in range(20))
+    cell = "## 1.4 T\n" + prompt.replace("\n", "\nBecause.\n")  # it is compared in many parts
+
+    def answered(size):
+        ((_, text),) = written.answer(
+            [("markdown", cell + "\n" * size)], "1.4 T", {"1.4 T"}, prompt
+        )
+        assert set(text.split()) == {"Because."}
+
+    ratio, seconds = doubled(answered, 100_000)
+    assert ratio < 2.5
+    assert seconds < 1
+
+
 def test_marks_in_disorder_take_linear_time(assignment):
     start = time.process_time()
     cells = [("code", "# 'a" + "\u0301\u0316" * 1_000_000)]
