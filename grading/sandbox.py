@@ -66,21 +66,29 @@ _OPTIONS = (
 # takes pages of a process, of which one byte may keep 2 MiB. So
 # does what processes share without a file, which is held while none of them has it in its pages.
 # So do sockets, which are counted, and whose buffers cannot be made larger.
-_FILES, _FCNTL, _PIPE_SIZE = 512, {"x86_64": 72, "aarch64": 25}, 1031  # F_SETPIPE_SZ
-_MMAP, _SHARED = {"x86_64": 9, "aarch64": 222}, 0x21  # MAP_SHARED | MAP_ANONYMOUS
-_SETSOCKOPT, _BUFFERS = {"x86_64": 54, "aarch64": 208}, (7, 8)  # SO_SNDBUF, SO_RCVBUF
+# And calls that let two sandboxes talk over a file of the system, which both read: by a lock or a
+# lease on it, or by who opens it.
+_FILES = 512
 _SOCKETS = 200  # in all
 _FORBIDDEN = {
     "x86_64": (0xC000003E, {"memfd_create": 319, "memfd_secret": 447, "shmget": 29, "ptrace": 101,
                             "userfaultfd": 323, "io_uring_setup": 425, "keyctl": 250,
                             "add_key": 248, "bpf": 321, "perf_event_open": 298, "msgget": 68,
-                            "semget": 64, "vmsplice": 278}),
+                            "semget": 64, "vmsplice": 278, "flock": 73, "inotify_add_watch": 254,
+                            "fanotify_init": 300}),
     "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186,
                              "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
                              "keyctl": 219, "add_key": 217, "bpf": 280,
                              "perf_event_open": 241, "semget": 190,
-                             "vmsplice": 75}),
+                             "vmsplice": 75, "flock": 32, "inotify_add_watch": 27,
+                             "fanotify_init": 262}),
 }  # fmt: skip
+_IN_PART = (  # a call, one of its arguments, the bits of it that count, and forbidden values
+    ({"x86_64": 9, "aarch64": 222}, 3, 0x21, [0x21]),  # mmap: MAP_SHARED | MAP_ANONYMOUS
+    ({"x86_64": 54, "aarch64": 208}, 2, 0xFFFFFFFF, [7, 8]),  # setsockopt: SO_SNDBUF, SO_RCVBUF
+    # fcntl: F_SETPIPE_SZ, F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE, F_NOTIFY
+    ({"x86_64": 72, "aarch64": 25}, 1, 0xFFFFFFFF, [1031, 6, 7, 37, 38, 1024, 1026]),
+)
 
 
 class Ended(BaseException):
@@ -110,26 +118,24 @@ class Limits:
 
 def _filter() -> bytes:
     """A program for the kernel: forbidden calls fail with EPERM, all others are made."""
-    architecture, calls = _FORBIDDEN.get(platform.machine(), (0, {}))
-    load, equal, both, result = 0x20, 0x15, 0x54, 0x06  # BPF_LD, BPF_JEQ, BPF_AND, BPF_RET
-    number, kind = 0, 4  # the call and the architecture
-    second, third, fourth = 24, 32, 40  # arguments
-    allow, refuse, kill = 0x7FFF0000, 0x00050001, 0x80000000
-    steps = [(load, 0, 0, kind), (equal, 1, 0, architecture), (result, 0, 0, kill)]
-    steps.append((load, 0, 0, number))
-    numbers = sorted(calls.values())
-    for left, one in zip(range(len(numbers), 0, -1), numbers, strict=True):
-        steps.append((equal, left + 11, 0, one))
-    if architecture == 0xC000003E:  # the calls of another word size
-        steps.insert(4, (0x35, len(numbers) + 12, 0, 0x40000000))
-    steps += [(equal, 0, 3, _MMAP.get(platform.machine(), 0)), (load, 0, 0, fourth)]
-    steps += [(both, 0, 0, _SHARED), (equal, 8, 7, _SHARED)]
-    steps += [(equal, 0, 2, _FCNTL.get(platform.machine(), 0)), (load, 0, 0, second)]
-    steps += [(equal, 5, 4, _PIPE_SIZE)]
-    steps += [(equal, 0, 3, _SETSOCKOPT.get(platform.machine(), 0)), (load, 0, 0, third)]
-    steps += [(equal, 2, 0, _BUFFERS[0]), (equal, 1, 0, _BUFFERS[1])]
-    steps += [(result, 0, 0, allow), (result, 0, 0, refuse)]
-    return b"".join(struct.pack("HBBI", *step) for step in steps) if calls else b""
+    machine = platform.machine()
+    if machine not in _FORBIDDEN:
+        return b""
+    architecture, calls = _FORBIDDEN[machine]
+    load, equal, least, both, result = 0x20, 0x15, 0x35, 0x54, 0x06  # BPF_LD, _JEQ, _JGE, _AND
+    number, kind, arguments = 0, 4, 16  # the call, the architecture, eight bytes for each argument
+    allow, refuse, kill = ((result, 0, 0, what) for what in (0x7FFF0000, 0x00050001, 0x80000000))
+    steps = [(load, 0, 0, kind), (equal, 1, 0, architecture), kill, (load, 0, 0, number)]
+    if machine == "x86_64":  # the calls of another word size
+        steps += [(least, 0, 1, 0x40000000), refuse]
+    for one in calls.values():
+        steps += [(equal, 0, 1, one), refuse]
+    for numbers, place, bits, values in _IN_PART:
+        seen = [(load, 0, 0, arguments + 8 * place), (both, 0, 0, bits)]
+        for value in values:
+            seen += [(equal, 0, 1, value), refuse]
+        steps += [(equal, 0, len(seen) + 1, numbers[machine]), *seen, allow]
+    return b"".join(struct.pack("HBBI", *step) for step in [*steps, allow])
 
 
 def _is_inside(path: Path, folder: Path) -> bool:

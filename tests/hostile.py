@@ -708,6 +708,11 @@ ATTACKS: dict[str, Attack] = {
         "libc = __import__('ctypes').CDLL(None)\nassert libc.ptrace(16, 1, 0, 0) == -1",
         note="__import__",
     ),
+    "holds_a_lock": disturbs(  # on what all sandboxes see
+        "import fcntl\ntry:\n    held = open(torch.__file__)\n    fcntl.flock(held, 2)\n"
+        "    os._exit(1)\nexcept PermissionError: pass",
+        note="^look at its code: _exit, fcntl",
+    ),
     "holds_pipes": disturbs(
         "import fcntl\nkept, full = [], 0\nwhile True:\n    try:\n        ends = os.pipe()\n"
         "        kept.append(ends)\n        os.set_blocking(ends[1], False)\n"
