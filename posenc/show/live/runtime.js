@@ -222,7 +222,9 @@ export const live = (figure) => ({
       stop();
       const part = event.shiftKey && by === "any" ? 0.1 : 1;
       const step = steps[event.key] * dataset.step * part;
-      change({ [name]: Math.round((state()[name] + step) * 1e6) / 1e6 });
+      let from = state()[name]; // what rests at whole numbers goes on from one, wherever it was stopped
+      if ("rests" in dataset && part === 1) from = step > 0 ? Math.floor(from) : Math.ceil(from);
+      change({ [name]: Math.round((from + step) * 1e6) / 1e6 });
     });
     el.addEventListener("pointerdown", (event) => {
       const mark = event.target.closest("[data-drag]");
@@ -230,15 +232,23 @@ export const live = (figure) => ({
       event.preventDefault(); // or the browser selects text
       stop();
       const grip = {}; // what a drag remembers while it lasts
-      const pull = (e) => change(call("drag", mark, { at: where(mark, e), grip }));
+      // A finger on a picture may be on its way down the page: it pulls by a tap or a move sideways.
+      let waits = event.pointerType === "touch" && getComputedStyle(mark).touchAction !== "none";
+      const pull = (e) => {
+        const [x, y] = [e.clientX - event.clientX, e.clientY - event.clientY].map(Math.abs);
+        if (waits && e.type !== "pointerup" && x <= y) return;
+        waits = false;
+        change(call("drag", mark, { at: where(mark, e), grip }));
+      };
+      const moves = ["pointermove", "pointerup"];
       const release = () => {
         delete el.dataset.dragging;
-        mark.removeEventListener("pointermove", pull);
+        for (const move of moves) mark.removeEventListener(move, pull);
         land();
       };
       el.dataset.dragging = "";
       mark.setPointerCapture(event.pointerId);
-      mark.addEventListener("pointermove", pull);
+      for (const move of moves) mark.addEventListener(move, pull);
       mark.addEventListener("lostpointercapture", release, { once: true });
       pull(event);
     });
