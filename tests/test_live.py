@@ -28,6 +28,7 @@ import matplotlib.pyplot as plt
 from posenc import inverse_frequencies, sinusoidal_encoding
 from posenc.lab.tables import Row
 from posenc.show import explore, live, plot_attention
+from posenc.show.live.lines import HEIGHT, LETTER, LETTERS, PHONE, _room
 
 pytestmark = pytest.mark.usefixtures("annotations_off")
 
@@ -534,6 +535,16 @@ class TestPlaces:
                     assert apart >= 0, (share, tick.inner_text(), apart)
         page.close()
 
+    def test_the_field_and_the_line_of_one_turn_say_what_they_are(self, opened):
+        for theme in ("light", "dark"):
+            with opened("seen_turns", theme=theme) as page:
+                assert page.locator(".legend").inner_text() == "less than one turn in training"
+                one = page.locator("span.named", has_text="one turn").bounding_box()
+                line = page.locator(".line.whole").bounding_box()
+                assert abs(line["y"] - one["y"] - one["height"]) < 10
+                fill = page.locator(".unseen").evaluate("e => getComputedStyle(e).fill")
+                assert float(re.findall(r"[\d.]+", fill)[-1]) == (0.26 if theme == "dark" else 0.14)
+
     def test_the_lines_of_turns_are_named_inside_the_picture(self, opened):
         with opened("seen_turns") as page:
             frame = page.locator(".frame").bounding_box()
@@ -700,6 +711,23 @@ class TestGrid:
         assert grid.values(grid.state)["frames"].count("h1v1h-1z") == 55
 
 
+# The names that are seen in the picture, and the points of lines that lie in the box of one.
+NAMED = """() => [...document.querySelectorAll(".frame .fore")]
+  .filter((e) => e.checkVisibility({ opacityProperty: true })).map((e) => e.innerText)"""
+STRUCK = """(name) => {
+  const named = [...document.querySelectorAll(".fore")].find((e) => e.innerText === name);
+  const box = named.getBoundingClientRect();
+  const lines = document.querySelectorAll(".frame svg path.line:not(.here, .band)");
+  return [...lines].flatMap((line) => {
+    const place = line.getScreenCTM(), long = line.getTotalLength();
+    return [...Array(401).keys()].map((k) => line.getPointAtLength((long * k) / 400))
+      .map((point) => point.matrixTransform(place))
+      .filter(({ x, y }) => x > box.left && x < box.right && y > box.top && y < box.bottom)
+      .map(({ x, y }) => `${name} is struck at ${x}, ${y}`);
+  });
+}"""
+
+
 class TestLines:
     @pytest.mark.parametrize("name", ["lengths", "lines", "lines-other"])
     def test_names_stand_apart_and_beside_the_picture(self, opened, name):
@@ -738,12 +766,59 @@ class TestLines:
             with pytest.raises(ValueError, match=f"at must be from 1 to 16, got {outside}"):
                 live.lines([1, 4, 16], {"a": [1, 2, 3]}, **told, at=outside)
 
-    def test_on_a_phone_lines_are_named_where_they_are_and_no_number_lies_upon_another(
-        self, opened
-    ):
+    def test_on_a_phone_the_line_in_front_is_named_in_its_colour_and_meets_no_other(self, opened):
         with opened("lines-other", width=390) as page:
-            assert page.locator(".note.fore").inner_text() == "b"
-            assert page.locator(".ended").all_inner_texts() == ["a"]  # others end before
+            for front in ("a", "b"):
+                page.locator("[name=line]").select_option(front)
+                page.wait_for_timeout(60)
+                assert page.evaluate(NAMED) == [front]
+                assert page.evaluate(STRUCK, front) == []
+            assert page.locator(".names b").all_inner_texts() == ["2.500", "2.000", "\N{EN DASH}"]
+
+    def test_on_a_screen_names_and_values_stand_beside_the_picture_alone(self, opened):
+        with opened("lines") as page:
+            for share in (0, 0.3, 1):
+                page.locator("[name=at]").fill(str(56 * share))
+                page.wait_for_timeout(60)
+                assert page.evaluate(NAMED) == []
+                frame = page.locator(".frame").bounding_box()
+                for value in page.locator(".names b").all():
+                    assert value.is_visible()
+                    assert float(value.evaluate("e => getComputedStyle(e).opacity")) == 1
+                    assert value.bounding_box()["x"] >= frame["x"] + frame["width"]
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_name_in_the_picture_meets_no_line(self, seed):
+        chance = random.Random(seed)
+        drawn = [
+            [(x / 9, min(1, max(0, chance.gauss(start, 0.1)))) for x in range(10)]
+            for start in (0.1, 0.5, 0.5, 0.9)
+        ]
+        own, *others = drawn
+        if at := _room(10, own, others):
+            wide, tall = LETTER * 10 / PHONE, LETTERS / HEIGHT
+            for points in drawn:
+                for step in range(1001):
+                    x = step / 1000
+                    (x0, y0), (x1, y1) = points[min(8, int(x * 9))], points[min(8, int(x * 9)) + 1]
+                    y = y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+                    assert abs(x - at[0]) > wide / 2 or not at[1] < y < at[1] + tall
+
+    def test_where_there_is_no_room_the_picture_holds_no_name(self):
+        crowd = [[(0.0, share / 20), (1.0, share / 20)] for share in range(21)]
+        assert _room(5, crowd[10], crowd) is None
+        assert _room(60, [(0.0, 0.5), (1.0, 0.5)], []) is None
+        assert _room(5, [(0.0, 0.5), (1.0, 0.5)], []) is not None
+
+    def test_levels_of_one_name_are_named_once(self):
+        levels = {"truth": [1, 2, 3], "chance": 1.5}
+        shown = live.lines([0, 1], {"a": [1, 2]}, xlabel="x", ylabel="y", levels=levels).html()
+        soup = BeautifulSoup(shown, "html.parser")
+        assert [e.text for e in soup.select(".names .level span")] == ["truth", "chance"]
+        assert len(soup.select("path.dotted")) == 4
+
+    def test_on_a_phone_no_number_lies_upon_another(self, opened):
+        with opened("lines-other", width=390) as page:
             badge = page.locator(".where").bounding_box()
             for tick in page.locator(".xticks span").all():
                 box = tick.bounding_box()

@@ -1,5 +1,5 @@
 // Named lines over one axis: point at one for its name and value.
-import { apart, clamp, fixed, grouped, live, nearest, place } from "./runtime.js";
+import { clamp, fixed, grouped, live, nearest, place } from "./runtime.js";
 
 // The place that is meant by x, brought within a line, and what stands there.
 function placeNear(x, { x: axis, log, whole, measured }, row) {
@@ -40,22 +40,15 @@ const spoken = (value, digits) => grouped(fixed(value, digits));
 
 export default live({
   values({ at: x, line }, data) {
-    const { names, x: axis, rows, digits, low, gap, size: [wide, high] } = data;
+    const { names, x: axis, rows, digits, low } = data;
     const front = names.indexOf(line), [spot, shown] = placeNear(x, data, rows[front]);
     const there = rows.map((row) => spot <= axis[row.length - 1] + 1e-9);
     const found = rows.map((row, i) => (there[i] ? at(spot, axis, row) : low));
-    const away = spot < axis.at(-1) - 1e-9;
-    const spread = apart(found.filter((_, i) => there[i]).map((y) => (y - low) / high), gap);
     return {
       x: spot,
       y: found[front],
       front: names.map((name) => +(name === line)),
-      front_said: data.shown[front],
       said_of: found.map((y, i) => (there[i] ? spoken(y, digits) : "–")),
-      end: +!away,
-      number: there.map((on) => +(on && away)),
-      height: there.map((on) => (on ? low + high * spread.shift() : low)),
-      side: +((spot - axis[0]) / wide > data.side),
       x_said: said(shown),
       letters: said(shown).length,
     };

@@ -4,7 +4,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from xml.etree.ElementTree import Element
 
 import torch
@@ -23,7 +23,6 @@ from posenc.show.live.marks import (
     knob,
     line,
     nearest,
-    note,
     number,
     path,
     place,
@@ -35,9 +34,9 @@ from posenc.show.live.marks import (
 )
 
 HEIGHT, LETTERS = 19, 1.4  # of the picture, and of a name beside it, in em
-LONG = 14  # letters of a name that still has room upon a phone's picture
 TOP = 0.85  # of the picture: who ends there has left it
-NUMBERS, SIDE = 1.15, 0.85  # height of a number in the picture, and from where it stands left
+PHONE, LETTER = 17, 0.56  # width of the picture on a narrow phone, and of a letter, in em
+CLEAR = 0.8  # of a name in the picture from its line, in em: the ring has room between them
 
 
 def lines(
@@ -48,7 +47,7 @@ def lines(
     ylabel: str,
     xscale: str = "linear",
     marks: Mapping[str, float] | None = None,
-    levels: Mapping[str, float] | None = None,
+    levels: Mapping[str, float | Sequence[float]] | None = None,
     bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     start: str | None = None,
     at: float | None = None,
@@ -58,10 +57,11 @@ def lines(
 ) -> LiveFigure:
     """Lines of measured or computed values, each named at its right end; one is in front.
 
-    All have their values at a place to drag: at the right end they stand beside the names, and
-    elsewhere each at its line. A line may end before the others (nan from there on),
-    and has no value beyond. Methods have the colours and names that they have everywhere; the
-    second line of a colour is dashed. Where all of x are whole numbers, so is the place.
+    All have their values at a place to drag, beside the names. On a phone the names stand below,
+    and in the picture that of the line in front, where it meets no line. A line may end before
+    the others (nan from there on), and has no value beyond. Methods have the colours and names
+    that they have everywhere; the second line of a colour is dashed. Where all of x are whole
+    numbers, so is the place.
 
     Args:
         x: [n], rising; positive if the scale is "log".
@@ -70,7 +70,7 @@ def lines(
         ylabel: quantity and unit of the values.
         xscale: "linear" or "log".
         marks: name -> x of an upright dotted line.
-        levels: name -> value of a level dotted line.
+        levels: name -> value of a level dotted line, or values of several of one name.
         bands: name -> lowest and highest values [n], shown for the line in front.
         start: name of the line in front to begin with; the first by default.
         at: x to begin at; the right end by default.
@@ -113,7 +113,11 @@ def lines(
 
     axis = places.log2() if xscale == "log" else places
     everything = torch.cat([*table.values(), *(band.flatten() for band in spread.values())])
-    everything = everything[everything.isfinite()].tolist() + list((levels or {}).values())
+    level = {
+        name: [float(v) for v in (many if isinstance(many, Sequence) else [many])]
+        for name, many in (levels or {}).items()
+    }
+    everything = everything[everything.isfinite()].tolist() + list(chain(*level.values()))
     low, high = min(everything), max(everything)
     low, high = low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1)
     ends = axis[0].item(), axis[-1].item()
@@ -147,27 +151,15 @@ def lines(
         spot, shown = place_near(min(max(state["at"], ends[0]), last[front]))
         there = [spot <= last[name] + 1e-9 for name in names]
         found = [value(spot, name) if on else low for name, on in zip(names, there, strict=True)]
-        away = spot < ends[1] - 1e-9
-        spread = iter(
-            apart(
-                [(y - low) / (high - low) for y, on in zip(found, there, strict=True) if on],
-                NUMBERS / HEIGHT,
-            )
-        )
         said = grouped(fixed(shown, 0)) if abs(shown) >= 10 else place(shown)
         return {
             "x": spot,
             "y": found[names.index(front)],
             "front": [int(name == front) for name in names],
-            "front_said": _shown(front),
             "said_of": [
                 _spoken(y, digits) if on else "\N{EN DASH}"
                 for y, on in zip(found, there, strict=True)
             ],
-            "end": int(not away),
-            "number": [int(on and away) for on in there],
-            "height": [low + (high - low) * next(spread) if on else low for on in there],
-            "side": int((spot - ends[0]) / (ends[1] - ends[0]) > SIDE),
             "x_said": said,
             "letters": len(said),
         }
@@ -178,18 +170,31 @@ def lines(
         return _fill(says, line=_shown(front), x=values["x_said"], y=value)
 
     upright = {name: math.log2(v) if xscale == "log" else v for name, v in (marks or {}).items()}
-    level = dict(levels or {})
     drawn = [line([(v, low), (v, high)], class_="axis dotted") for v in upright.values()]
-    drawn += [line([(ends[0], v), (ends[1], v)], class_="axis dotted") for v in level.values()]
+    dotted = list(chain(*level.values()))
+    drawn += [line([(ends[0], v), (ends[1], v)], class_="axis dotted") for v in dotted]
     shares = [((row[known[name] - 1]).item() - low) / (high - low) for name, row in table.items()]
-    shares += [(v - low) / (high - low) for v in level.values()]
+    shares += [(max(many) - low) / (high - low) for many in level.values()]
     left = [(ends[1] - last[name]) / (ends[1] - ends[0]) for name in names] + [0] * len(level)
     # of lines that leave the picture above, the first to go is named highest
     wanted = [s + gone * (s > TOP) for s, gone in zip(shares, left, strict=True)]
     heights = apart(wanted, LETTERS / HEIGHT)
-    at_end = {n: s for n, s in zip(names, shares, strict=False) if last[n] == ends[1]}
-    room = _room(at_end)
-    named, numbers, ended = [], [], []
+
+    def share(points: Sequence[tuple[float, float]]) -> Points:
+        """Points as shares of the picture."""
+        wide, tall = ends[1] - ends[0], high - low
+        return [((x - ends[0]) / wide, (y - low) / tall) for x, y in points]
+
+    drawn_as = {
+        name: share(list(zip(axis.tolist(), row[: known[name]].tolist(), strict=False)))
+        for name, row in table.items()
+    }
+    fixed_lines = [share([(v, low), (v, high)]) for v in upright.values()]
+    fixed_lines += [share([(ends[0], v), (ends[1], v)]) for v in dotted]
+    longest = max(
+        len(_spoken(y, digits)) for n, row in table.items() for y in row[: known[n]].tolist()
+    )
+    named, inside = [], []
     for i, ((name, row), (colour, again)) in enumerate(
         zip(table.items(), looks(names), strict=True)
     ):
@@ -212,14 +217,11 @@ def lines(
         follow["style"] += f";--at:{heights[i]:.4f}"
         parts = h("i"), h("span", _shown(name)), h("b", data_set=f"text:said_of.{i}")
         named.append(h("div", *parts, class_=dashes.strip(), data_go=f"line.{i}", **follow))
-        tied = (
-            f"text:said_of.{i} --x:x --y:height.{i} --number:number.{i} --side:side --on:front.{i}"
-        )
-        numbers.append(h("span", class_="number", style=look, data_set=tied, aria_hidden="true"))
-        if name in room:
-            style = f"{look};--x:{ends[1]:.5g};--y:{points[-1][1]:.5g}"
+        others = [points for other, points in drawn_as.items() if other != name]
+        if at := _room(len(_shown(name)), drawn_as[name], [*others, *fixed_lines]):
+            style = f"{look};--left:{at[0]:.4f};--up:{at[1]:.4f}"
             tied = f"--on:front.{i}"
-            ended.append(h("span", _shown(name), class_=room[name], style=style, data_set=tied))
+            inside.append(h("span", _shown(name), class_="fore", style=style, data_set=tied))
     for name, at_height in zip(level, heights[len(names) :], strict=True):
         parts = h("i"), h("span", name)
         named.append(h("div", *parts, class_="level", style=f"--at:{at_height:.4f}"))
@@ -236,10 +238,8 @@ def lines(
         height=f"{HEIGHT}em",
         over=[
             *_flags(upright, ends),
-            h("div", *numbers, aria_hidden="true"),
-            h("div", *ended, aria_hidden="true"),
+            h("div", *inside, aria_hidden="true"),
             knob("--x:x --y:y", drag="at"),
-            note("--x:x --y:y", "front_said", side="fore"),
             h("span", class_="where", data_set="--x:x text:x_said", aria_hidden="true"),
         ],
         data_drag="at",
@@ -249,7 +249,9 @@ def lines(
     for tick in picture.find("div[@class='xticks']"):
         tick.set("data-set", "--x:x --letters:letters")  # it makes room for the place told there
         tick.set("style", f"{tick.get('style')};--own:{len(tick.text)}")
-    picture.append(h("div", *named, class_="names", data_set="--end:end", aria_hidden="true"))
+    letters = max(len(_shown(name)) for name in [*names, *level])
+    room = f"--value:{longest};--letters:{letters}"
+    picture.append(h("div", *named, class_="names", style=room, aria_hidden="true"))
     step = axis.diff().min().item() if measured else (ends[1] - ends[0]) / 40
     if whole and xscale == "linear" and not measured:
         step = max(1, round(step))
@@ -268,8 +270,6 @@ def lines(
             "rows": [row[: known[name]].tolist() for name, row in table.items()],
             "size": [ends[1] - ends[0], high - low],
             "low": low,
-            "gap": NUMBERS / HEIGHT,
-            "side": SIDE,
             "log": xscale == "log",
             "whole": whole,
             "measured": measured,
@@ -329,19 +329,42 @@ def lengths(
     )
 
 
-def _room(ends: Mapping[str, float]) -> dict[str, str]:
-    """The lines whose end has room for a name, on a phone, and whether above it or under it.
+Points = list[tuple[float, float]]
 
-    A long name would lie across the other lines: it stands below the picture alone.
+
+def _room(letters: int, own: Points, others: list[Points]) -> tuple[float, float] | None:
+    """Where in a phone's picture a line's name meets no line: the middle of its foot, in shares.
+
+    The name stands just above its line or just below it, as near to it and as far from others as
+    can be. None, if there is no such place: then it is named below the picture alone.
     """
-    names, enough = sorted(ends, key=ends.__getitem__), 2 * LETTERS / HEIGHT
-    free = [ends[upper] - ends[lower] > enough for lower, upper in pairwise(names)]
-    above, below = [*free, True], [False, *free]
-    return {
-        name: "ended" if over else "ended under"
-        for name, over, under in zip(names, above, below, strict=True)
-        if (over or under) and len(_shown(name)) <= LONG
-    }
+    wide, tall, clear = LETTER * letters / PHONE, LETTERS / HEIGHT, CLEAR / HEIGHT
+    found = []
+    for part in range(13 if wide <= 1 else 0):
+        middle = own[0][0] + (own[-1][0] - own[0][0]) * part / 12
+        left = max(0.0, min(middle - wide / 2, 1 - wide))
+        mine = _heights(own, left, left + wide)
+        for foot in (max(mine) + clear, min(mine) - clear - tall):
+            if not 0 <= foot <= 1 - tall:
+                continue
+            far = 1.0  # from the nearest of the others
+            for heights in (_heights(points, left, left + wide) for points in others):
+                if heights:
+                    far = min(far, max(min(heights) - foot - tall, foot - max(heights)))
+            if far > clear / 2:
+                off = max(max(mine) - foot - tall, foot - min(mine))
+                found.append((min(far, 3 * clear) - off, part, left + wide / 2, foot))
+    return max(found)[2:] if found else None
+
+
+def _heights(points: Points, left: float, right: float) -> list[float]:
+    """The heights of a line between two places: of its corners, and where it goes in and out."""
+    inside = [y for x, y in points if left <= x <= right]
+    for (x0, y0), (x1, y1) in pairwise(points):
+        inside += [
+            y0 + (y1 - y0) * (edge - x0) / (x1 - x0) for edge in (left, right) if x0 < edge < x1
+        ]
+    return inside
 
 
 def _shown(name: str) -> str:

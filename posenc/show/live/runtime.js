@@ -21,25 +21,6 @@ export const near = (x, place) => Math.max(0, 1 - Math.abs(x - place));
 export const nearest = (x) => Math.floor(x + 0.5);
 export const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 export const range = (n) => [...Array(n).keys()];
-// Heights from 0 to 1, at least `gap` apart and else as near as can be to the wanted ones.
-export const apart = (wanted, gap) => {
-  const blocks = []; // neighbours that push one another: their places, and where the first stands
-  const settle = (ids) => {
-    const middle = sum(ids.map((i, n) => wanted[i] - gap * n)) / ids.length;
-    return { ids, start: Math.max(0, Math.min(middle, 1 - gap * (ids.length - 1))) };
-  };
-  for (const i of range(wanted.length).sort((a, b) => wanted[a] - wanted[b])) {
-    blocks.push(settle([i]));
-    for (let upper; (upper = blocks.at(-1)), blocks.length > 1; ) {
-      const lower = blocks.at(-2);
-      if (upper.start >= lower.start + gap * lower.ids.length) break;
-      blocks.splice(-2, 2, settle([...lower.ids, ...upper.ids]));
-    }
-  }
-  const found = [];
-  for (const { ids, start } of blocks) ids.forEach((i, n) => (found[i] = start + gap * n));
-  return found;
-};
 export const fixed = (x, digits) =>
   x.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
 export const place = (x) => fixed(x, 1).replace(/\.0$/, "");

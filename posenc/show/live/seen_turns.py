@@ -102,7 +102,7 @@ def seen_turns(
 
     picture = plot(
         h("rect", y=low, height=-low, width=pairs, class_="unseen", data_set="--x:split"),
-        line([(0, 0), (pairs - 1, 0)], class_="axis dashed"),
+        line([(0, 0), (pairs - 1, 0)], class_="line whole"),
         line(data_set="d:now", class_="line q dashed"),
         line(data_set="d:seen", class_="line p"),
         x=(0, pairs - 1),
@@ -113,15 +113,24 @@ def seen_turns(
         ylabel="turns within the text",
         height="19em",
         over=[
+            h(
+                "span",
+                "one turn",
+                class_="named whole",
+                style="--x:0;--y:0;--above:1",
+                aria_hidden="true",
+            ),
             *(_name(which, told) for which, told in NAMES.items()),
             knob("--x:middle --y:now_at", colour="q", drag="now"),
             knob("--x:middle --y:seen_at", colour="p", drag="seen"),
         ],
         data_tip="pair",
     )
+    legend = h("div", h("span", "less than one turn in training", class_="field"), class_="legend")
     return LiveFigure(
         "seen_turns",
         "Turns of each pair within a training text and within a longer one",
+        legend,
         picture,
         controls(
             slider("log_base", "base", 2, 7, step=0.25, said="base_said"),
