@@ -150,6 +150,16 @@ class TestColours:
         assert [line.get_linestyle() for line in lines] == ["-", "-", "-", "--", "-"]
         assert lines[3].get_color() == method_colour("RoPE") == "#1d2733"
 
+    def test_a_stretching_has_one_colour_and_name_in_every_figure(self):
+        told = ["unscaled", "linear", "ntk", "by parts, 1 to 4", "by parts, 1 to 32", "yarn"]
+        assert looks(told) == [
+            ("grey", False), ("violet", False), ("blue", False), ("ink", False), ("ink", True),
+            ("magenta", False),
+        ]  # fmt: skip
+        assert looks(["dynamic ntk", "by parts"]) == [("blue", False), ("ink", False)]
+        ax = plot_curves(torch.arange(2), {"ntk": torch.ones(2)}, xlabel="", ylabel="")
+        assert ax.lines[0].get_label() == "NTK"
+
     def test_red_stays_red_and_blue_blue(self):
         red, blue = in_the_dark(np.array([[0.7, 0.1, 0.1], [0.1, 0.3, 0.8]]))
         assert red.argmax() == 0

@@ -36,6 +36,13 @@ _METHODS = {
     "alibi": "red",
     "t5-beyond": "olive",
     "hybrid": "blue",  # sinusoids, and the bias of T5
+    # RoPE, stretched
+    "unscaled": "grey",
+    "linear": "violet",
+    "ntk": "blue",
+    "dynamic ntk": "blue",
+    "by parts": "ink",
+    "yarn": "magenta",
 }
 _NAMES = {
     "shaw": "Shaw",
@@ -44,6 +51,9 @@ _NAMES = {
     "t5-beyond": "T5, beyond",
     "rope": "RoPE",
     "alibi": "ALiBi",
+    "ntk": "NTK",
+    "dynamic ntk": "dynamic NTK",
+    "yarn": "YaRN",
 }
 _ALIASES = {"sinusoid": "sinusoidal", "rotary": "rope"}
 
@@ -80,8 +90,9 @@ def method_name(label: str) -> str:
 
 
 def _name_of(label: str) -> str | None:
-    word = label.lower().partition(",")[0].partition(" ")[0]
-    return _METHODS.get(_ALIASES.get(word, word))
+    whole = label.lower().partition(",")[0]
+    word = whole.partition(" ")[0]
+    return _METHODS.get(whole) or _METHODS.get(_ALIASES.get(word, word))
 
 
 def looks(labels: list[str]) -> list[tuple[str, bool]]:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from torch import Tensor
 
-from posenc.show.colours import light, looks
+from posenc.show.colours import light, looks, method_name
 from posenc.show.live.marks import apart
 
 _NAME = 14  # points that a line of letters takes
@@ -41,7 +41,11 @@ def plot_curves(
     """
     ax = plt.subplots()[1] if ax is None else ax
     for (label, values), (name, again) in zip(curves.items(), looks(list(curves)), strict=True):
-        look = {"label": label, "color": light(name), "linestyle": "--" if again else "-"}
+        look = {
+            "label": method_name(label),
+            "color": light(name),
+            "linestyle": "--" if again else "-",
+        }
         ax.plot(x.detach().cpu().numpy(), values.detach().float().cpu().numpy(), **look)
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
     if len(curves) > 1:
