@@ -329,6 +329,20 @@ class TestComparing:
         assert height == pytest.approx(picture * 200 * abs(share - 0.5), abs=1)
         page.close()
 
+    def test_on_paper_the_truth_is_there_unanswered(self, browser):
+        guess = guess_curve(
+            [0, 1], [0, 1], xlabel="x", ylabel="y", ylim=(0, 2), within=0.1, says="It rises."
+        )
+        page = browser.new_page()
+        page.set_content(guess._repr_html_())
+        truth = page.locator(".truth:visible")
+        assert truth.count() == 0
+        page.emulate_media(media="print")
+        assert truth.count() == 1
+        told = page.locator(".said").evaluate("e => getComputedStyle(e, '::after').content")
+        assert told == '"It rises."'
+        page.close()
+
     @pytest.mark.parametrize("guessed", [0.0, 0.3, 0.5, 0.52, 1.0])
     def test_words_that_say_whose_a_line_is_stand_apart_and_in_the_picture(self, browser, guessed):
         curve = guess_curve([0, 1], [0.5, 0.5], knots=2, **{**CURVE, "ylim": (0, 1)})

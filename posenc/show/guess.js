@@ -209,6 +209,7 @@
   }
 
   const views = [...root.querySelectorAll("svg")].map(view);
+  said.dataset.says = data.says; // for paper
   said.textContent = "";
   controls.hidden = false;
   for (const slider of sliders) {

@@ -79,7 +79,11 @@ _STYLE = """
   border-radius: 50%; border: 2px dashed var(--book-amber, #b45309);
   background: var(--pst-color-background, Canvas)
 }
-@media print { .guess :is(.hint, .waiting) { display: none } }
+@media print {
+  .guess :is(.hint, .waiting) { display: none }
+  .guess .truth[hidden] { display: revert } /* on paper the truth is there, answered or not */
+  .guess .said:empty::after { content: attr(data-says) }
+}
 .guess .phone { display: none }
 @container (max-width: 30rem) {
   .guess .wide { display: none }
