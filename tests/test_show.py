@@ -119,14 +119,14 @@ class TestGuess:
         assert (x / 110, y / 110) == pytest.approx(end, abs=1e-3)
 
     def test_the_answer_stands_there_before_any_script(self):
-        for guess in (
-            guess_curve([0, 1], [0, 1], **CURVE),
-            guess_point(10, **POINT),
-            guess_angle(1.0, within=0.3, says="So."),
+        for guess, said in (
+            (guess_curve([0, 1], [0, 1], **CURVE), "So."),
+            (guess_point(10, **POINT), "It is 10. So."),
+            (guess_angle(1.0, within=0.3, says="So."), "It is 0.16 of a turn. So."),
         ):
             html = soup(guess)
             assert not html.select_one("path.truth").has_attr("hidden")
-            assert html.select_one(".said").text == "So."
+            assert html.select_one(".said").text == said
             assert html.select_one(".controls").has_attr("hidden")
 
     def test_words_cannot_end_the_script_that_holds_them(self):
@@ -327,6 +327,25 @@ class TestComparing:
         height = page.locator(".wide .between").bounding_box()["height"]
         picture = page.locator("svg.wide").bounding_box()["width"] / 640  # pixels of a unit
         assert height == pytest.approx(picture * 200 * abs(share - 0.5), abs=1)
+        page.close()
+
+    @pytest.mark.parametrize(
+        ("guess", "told"),
+        [
+            (
+                guess_point(2110.4, low=1, high=9999, **SHORT | {"xlabel": "a (words)"}),
+                "2,110 words",
+            ),
+            (guess_point(-0.709, low=-4.5, high=0.5, **SHORT), "\N{MINUS SIGN}0.709"),
+            (guess_angle(math.pi / 2, within=0.1, says="So."), "0.25 of a turn"),
+        ],
+    )
+    def test_where_nothing_is_compared_the_number_is_told(self, browser, guess, told):
+        assert soup(guess).select_one(".said").text == f"It is {told}. So."
+        page = browser.new_page()
+        page.set_content(guess._repr_html_())
+        assert page.locator(".said").inner_text() == ""
+        assert page.locator(".said").get_attribute("data-says") == f"It is {told}. So."
         page.close()
 
     def test_on_paper_the_truth_is_there_unanswered(self, browser):

@@ -209,7 +209,7 @@
   }
 
   const views = [...root.querySelectorAll("svg")].map(view);
-  said.dataset.says = data.says; // for paper
+  said.dataset.says = said.textContent; // for paper
   said.textContent = "";
   controls.hidden = false;
   for (const slider of sliders) {

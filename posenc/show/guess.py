@@ -107,7 +107,7 @@ class Guess:
 
     def _repr_html_(self) -> str:
         packed = json.dumps(self.data).replace("</", "<\\/")
-        says = html.escape(self.data["says"])
+        says = html.escape(self.data["told"] + self.data["says"])
         return (
             f'<div class="guess {self.data["kind"]}"><style>{_STYLE}</style>{self.picture}'
             f'<div class="controls" hidden>{self.sliders}'
@@ -246,6 +246,7 @@ def guess_point(
     else:
         unit, share = high - low, (truth - low) / (high - low)
     data = _data("point", float(share), (low, high), within, says, unit=unit, label=xlabel, log=log)
+    data["told"] = f"It is {_three_digits(truth)}{data['of']}. "
     data["whole"] = all(float(x).is_integer() for x in (truth, low, high))
     step = 1 / (high - low) if data["whole"] and not log else _STEP
     data["boxes"] = _SCALE
@@ -282,6 +283,7 @@ def guess_angle(truth: float | Tensor, *, within: float, says: str) -> Guess:
     share = float(truth) / (2 * math.pi) % 1
     data = _data("angle", share, (0, 2 * math.pi), within, says, unit=2 * math.pi)
     data["boxes"] = _DIAL
+    data["told"] = f"It is {share:.2g} of a turn. "
     turn = 2 * math.pi * share
 
     def drawn(box: Box) -> tuple[str, str]:
@@ -325,6 +327,7 @@ def _data(
         "unit": unit,  # what a share of 1 is worth
         "log": log,
         "of": f" {unit_name}" if unit_name else "",
+        "told": "",  # before it, where no verdict names a number
         "says": says,
         "boxes": _BOX,
     }
@@ -425,6 +428,10 @@ def _y_axis(low: float, high: float, label: str, box: Box) -> str:
         f'<path class="axes" d="M{left},{top}v{height}"/>{marks}'
         f'<text x="4" y="{top - 16}">{html.escape(label)}</text>'
     )
+
+
+def _three_digits(value: float) -> str:
+    return f"{float(f'{value:.3g}'):,.10g}".replace("-", "\N{MINUS SIGN}")
 
 
 def _tick(value: float) -> str:
