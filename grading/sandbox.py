@@ -31,13 +31,13 @@ from pathlib import Path
 import psutil
 
 from _ext.repository import ROOT
+from posenc.check.calls import PATIENCE, starved
 
 GIB = 2**30
 FILE = 16 * 2**20
 LINE = 8 * 2**20  # the longest message
 READ = 2**16  # what is read at once: between two looks no more lines come than it holds
 USER = 64_321  # nobody else's
-PATIENCE = 3.0  # seconds of the clock for one of the processor, where others are at work
 PYTHON = os.path.abspath(sys.executable)  # inside no ".." of a path leads anywhere
 _HOSTS = Path(__file__).with_name("hosts")  # no machine but this one
 _WHEELS = Path(sys.prefix, "wheels")  # of which posenc was installed: whole
@@ -289,7 +289,7 @@ class Sandbox:
                 pass_fds=[*numbers.values(), *([rules] if rules is not None else [])],
             )
         self._lines, self._rest = deque(), bytearray()  # what was received: whole lines, and a part
-        self._start, self._used = time.monotonic(), 0.0
+        self._start, self._used, self._starved = time.monotonic(), 0.0, 0.0
         self._own: dict[tuple[int, float], float] = {}  # time of each process that was ever seen
         os.set_blocking(self._process.stdin.fileno(), False)
         self._selector = selectors.DefaultSelector()
@@ -314,10 +314,10 @@ class Sandbox:
         """How long the program has run, as far as one can hold it against it.
 
         That is the processor time of all that it started, so that a busy machine costs nobody a
-        point; or, for who sleeps, a third of the time by the clock, if that is more.
+        point; or, for who sleeps, a third of the time by the clock, if that is more, without that
+        in which one of its processes could run, and others had the processor.
         """
-        self._used = max(self._used, (time.monotonic() - self._start) / PATIENCE)
-        return self._used
+        return max(self._used, (time.monotonic() - self._start - self._starved) / PATIENCE)
 
     def send(self, message: object, deadline: float) -> None:
         """Send a message.
@@ -383,6 +383,7 @@ class Sandbox:
                 used += sum(times[:4])  # its own, and that of those it waited for
                 self._own[child.pid, child.create_time()] = times.user + times.system
                 sockets = sockets or _sockets(child)
+                self._starved = max(self._starved, starved(child.pid))
         if memory > limit:  # which counts what they share several times
             with contextlib.suppress(psutil.Error):
                 memory = sum(map(_memory, inside))

@@ -666,6 +666,40 @@ def test_the_time_of_a_child_that_nobody_waits_for_counts():
     assert float(done.stdout) > 3  # of 4 seconds: the last moments of each are not seen
 
 
+BUSY = """
+import time
+end = time.time() + 60
+while time.time() < end and time.process_time() < {}:
+    pass
+print(1, flush=True)
+"""
+STARVED = """
+import os, subprocess, sys, time
+from grading.sandbox import Limits, Sandbox
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+busy = [[sys.executable, "-S", "-c", sys.argv[1].format(seconds)] for seconds in (99, 1)]
+others = [subprocess.Popen(busy[0], start_new_session=True) for _ in range(9)]
+try:
+    time.sleep(1)
+    with Sandbox(busy[1], {}, Limits()) as one:
+        one.receive(600.0)
+        print(one.seconds, time.monotonic() - one._start)
+finally:
+    for other in others:
+        other.kill()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="nobody tells who starves")
+def test_the_time_of_others_does_not_count():
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [PYTHON, "-c", STARVED, BUSY], capture_output=True, check=True, text=True, env=settings
+    )
+    seconds, clock = map(float, done.stdout.split())
+    assert seconds < 2 < clock / sandbox.PATIENCE
+
+
 def test_a_breach_is_charged_to_the_cell_at_work(monkeypatch, tmp_path):
     said = iter([{"next": 4}, {"at": 4}, {"raised": [4, "x"]}, {"next": 7}])
     told = []

@@ -14,7 +14,7 @@ from types import FrameType
 
 import torch
 
-PATIENCE = 3.0  # seconds of the clock for one of the processor, where others are at work
+PATIENCE = 3.0  # seconds of the clock for one of the processor, for who sleeps
 UNANSWERED = "not answered yet"
 LOOP_HINT = "Is there a loop without an end?"
 COPY_HINT = "Whoever calls it does not expect that. Work on a copy."
@@ -58,7 +58,8 @@ def call(function: object, arguments: tuple, *, seconds: float = 10.0) -> object
     Args:
         function: anything.
         arguments: what to call it with.
-        seconds: time limit, of the processor's time, or three times as much by the clock;
+        seconds: time limit, of the processor's time, or three times as much by the clock, without
+            the time in which others had the processor, where the system tells it (`starved`);
             without effect outside the main thread and on Windows.
 
     Returns:
@@ -179,6 +180,17 @@ def limited(seconds: float) -> Iterator[None]:
         raise TooSlow(f"it did not finish within {seconds:g} seconds", LOOP_HINT) from None
 
 
+def starved(process: int | str = "self") -> float:
+    """Seconds in which a process could run, and others had the processor; 0 if nobody tells.
+
+    Of several threads it is the first.
+    """
+    try:  # Linux
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) * 1e-9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 @contextlib.contextmanager
 def _limit(seconds: float) -> Iterator[None]:
     usable = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGALRM")
@@ -187,11 +199,11 @@ def _limit(seconds: float) -> Iterator[None]:
         return
 
     over = []
-    start, used = time.monotonic(), time.process_time()
+    start, used, lost = time.monotonic(), time.process_time(), starved()
 
     def stop(number: int, frame: FrameType | None) -> None:
         busy, waited = time.process_time() - used, time.monotonic() - start
-        if busy >= 0.99 * seconds or waited >= PATIENCE * seconds:  # else others are at work
+        if busy >= 0.99 * seconds or waited - starved() + lost >= PATIENCE * seconds:
             over.append(number)
             raise TimeLimit
 
