@@ -27,7 +27,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from _ext.repository import ROOT
-from grading import notebook, outputs, rendered, sandbox, written
+from grading import notebook, outputs, rendered, sandbox, without, written
 from grading.assignment import Assignment
 from grading.examine import examine
 from grading.gradebook import Gradebook
@@ -249,6 +249,7 @@ def main() -> None:
     options = parsed()
     limits = the_limits(options)
     sandbox.require(limits)
+    without.require_current()
     path = Path(options.submissions).resolve()
     found = gather(path)
     if not found:

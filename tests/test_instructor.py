@@ -68,6 +68,22 @@ def graded(student, passed=2, given=6.0, misconception="", **settings):
     return Graded(student, marks, **settings)
 
 
+@pytest.mark.parametrize("change", [
+    lambda package: (package / "check" / "ways.py").write_text("# as it was"),
+    lambda package: (package / "check" / "ways.py").unlink(),
+    lambda package: (package / "check" / "older.py").touch(),
+    shutil.rmtree,
+], ids=["changed", "missing", "left over", "not there"])  # fmt: skip
+def test_nothing_is_graded_with_an_older_posenc(change, tmp_path, monkeypatch):
+    package = tmp_path / "posenc"
+    shutil.copytree(ROOT / "posenc", package)
+    monkeypatch.setattr(without, "INSTALLED", tmp_path)
+    without.require_current()
+    change(package)
+    with pytest.raises(SystemExit, match=r"another posenc \(.* differs\); type: make -B grader$"):
+        without.require_current()
+
+
 # Canvas and Moodle
 
 CANVAS = """\
