@@ -50,6 +50,15 @@ class TestTable:
         sides = [re.search(r"\w+$", c["style"])[0] for c in soup(shown).select("tr > *")]
         assert sides == ["left", "right", "left"] * 3
 
+    def test_a_word_among_numbers_leaves_them_at_the_right(self):
+        rows = [
+            ["a", "\u22120.1 to +0.2", "26"],
+            ["b", "+0.4 to +0.5", "memory"],
+            ["c", "> 9", "27"],
+        ]
+        cells = soup(table(rows, columns=["", "by", "of"], caption="c")).select("td")
+        assert {cell["style"] for cell in cells} == {"text-align:right"}
+
     def test_is_text_where_there_is_no_html(self):
         assert repr(self.table).splitlines() == [
             "Right & wrong.",

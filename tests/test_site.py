@@ -369,6 +369,12 @@ def phone_problems(page: Page) -> list[str]:
             else if (!scrolls(e) && !e.matches(".drawing svg")) [...e.children].forEach(visit);
           };
           document.querySelectorAll("article").forEach(visit);
+          const words = document.createRange();
+          for (const cell of document.querySelectorAll("table.results td[style*='align:right']")) {
+            words.selectNodeContents(cell);
+            const lines = new Set([...words.getClientRects()].map(({ top }) => top));
+            if (lines.size > 1) problems.push(`broken in its cell: ${cell.textContent}`);
+          }
           return problems;
         }"""
     )
@@ -761,6 +767,19 @@ class TestFarBelow:
         wide = visited.page.locator("article .cell_input pre:visible").last
         wide.evaluate("(pre) => { pre.scrollIntoView(); pre.style.width = '3rem'; }")
         visited.page.wait_for_function("(pre) => pre.tabIndex === 0", arg=wide.element_handle())
+
+
+def test_a_table_that_is_too_wide_fades_where_it_goes_on(browser, home):
+    with visit(browser, home, CHAPTERS[-1], viewport=PHONE, reduced_motion="reduce") as visited:
+        open_everything(visited.page)
+        for kind in (".pst-scrollable-table-container", ".text_html:has(> table)"):
+            for table in visited.page.locator(f"article {kind}:visible").all()[:1]:
+                mask = "(e) => getComputedStyle(e).maskImage"
+                assert table.evaluate(mask) == "none"  # it has room
+                table.evaluate("(e) => { e.scrollIntoView(); e.style.width = '6rem'; }")
+                wait = "(e) => e.tabIndex === 0"
+                visited.page.wait_for_function(wait, arg=table.element_handle())
+                assert "gradient" in table.evaluate(mask)
 
 
 # Where a heading stands when the window has come to rest, and whether the page ends in it.
@@ -1240,6 +1259,11 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
         "empty-table-header",
     ),
     ADD.format("<div style='width: 400px'>wide</div>"): (phone_problems, "from"),
+    STYLE.format("table.results td { white-space: normal !important; max-width: 2ch; }")
+    + ";"
+    + ADD.format(
+        "<table class='results'><tr><td style='text-align:right'>-1 to +1</td></tr></table>"
+    ): (phone_problems, "broken in its cell: -1 to +1"),
     ADD.format("<div style='width: 1500px'>wide</div>"): (width_problems, "at 1440"),
     ADD.format("<p style='font: italic 1em sans-serif'>x</p>"): (italic_problems, "slanted: x"),
     STYLE.format("article p { transition: color 1s !important; }"): (

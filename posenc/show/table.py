@@ -47,7 +47,8 @@ class Table:
         )
 
     def _entry(self, tag: str, scope: str, at: int, text: str, depth: float = 0) -> str:
-        words = any(row[at][:1].isalpha() for row in self.rows)  # a dash stands among numbers
+        starts = [row[at].lstrip("<>~+-\N{MINUS SIGN} ")[:1] for row in self.rows]
+        words = sum(map(str.isalpha, starts)) > sum(map(str.isdigit, starts))  # a dash is neither
         side = "left" if words or (at == 0 and at not in self.numbers) else "right"
         scope = f' scope="{scope}"' if scope else ""
         wash = f";background:color-mix(in oklab,{_WASH} {36 * depth:.0f}%,transparent)"
