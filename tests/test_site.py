@@ -415,10 +415,14 @@ def print_problems(page: Page) -> list[str]:
           const all = (selector) => [...document.querySelectorAll(selector)];
           const controls = ".bd-sidebar-primary, .bd-header-article, .live .controls, " +
             ".guess .controls, .cover, details.hide > summary, .live .rail, .guess .hint, " +
-            ".guess .waiting, .front > .start + p";
+            ".guess .waiting, .front > .start + p, #jb-print-docs-body";
+          const drawn = (e) => e.getBoundingClientRect().width + e.getBoundingClientRect().height;
           return [
+            ...all(".guess svg").filter((e) => shown(e) && !drawn(e.querySelector(".truth")))
+              .map((e) => `not printed: the truth of ${e.ariaLabel}`),
             ...all(controls).filter(shown).map((e) => `printed: ${e.className}`),
-            ...all("article, .predict > .choice > p, .covered > *, .trap > p, .seal > summary")
+            ...all("article, article h1, .covered > *, .trap > p, .seal > summary")
+              .concat(all(".predict > .choice > p"))
               .filter((e) => !shown(e) && e.textContent.trim())
               .filter((e) => !e.matches(".cover, .cell:not(:has(.cell_output))"))
               .map((e) => `not printed: ${e.textContent.slice(0, 40)}`),
@@ -563,7 +567,8 @@ def fold_problems(page: Page) -> list[str]:
     """Folded code that takes a line of its own below a caption, or lies on the caption's words."""
     return page.evaluate(
         """() => [...document.querySelectorAll("details.hide:not([open])")].flatMap((fold) => {
-          const cell = fold.closest(".cell"), caption = cell.querySelector("figcaption p");
+          const cell = fold.closest(".cell");
+          const caption = cell.querySelector("figcaption p, table.results caption");
           const before = cell.previousElementSibling;
           if (!caption || !fold.checkVisibility()) return [];
           if (before?.matches(".tag_hide-input:not(:has(> .cell_output))")) return []; // two folds
@@ -650,6 +655,40 @@ class TestColumn:
     def test_it_is_never_scrolled_sideways(self, visited):
         open_everything(visited.page)
         expect_none(width_problems(visited.page))
+
+
+@one_visit(CHAPTERS[1:2], viewport={"width": 1440, "height": 900})
+class TestFrame:
+    def test_the_logo_is_whole_in_a_window_of_900(self, visited):
+        visited.page.wait_for_timeout(500)  # the theme scrolls to the page that is open
+        logo = visited.page.locator(".bd-sidebar-primary .logo__image:visible").bounding_box()
+        assert logo["y"] >= 0
+        assert logo["height"] > 40
+        last = visited.page.locator(".bd-sidebar-primary .bd-links a").last.bounding_box()
+        assert last["y"] + last["height"] <= 900
+
+    def test_the_ring_of_the_search_is_around_its_form(self, visited):
+        visited.page.keyboard.press("Control+k")
+        field = visited.page.locator("#search-input")
+        field.wait_for(state="visible")
+        ring = "(e) => getComputedStyle(e).outlineStyle"
+        assert field.evaluate(ring) == "none"
+        assert field.locator("xpath=ancestor::form").evaluate(ring) == "solid"
+        visited.page.keyboard.press("Escape")
+
+
+def test_the_ring_of_play_is_not_cut_off(browser, home):
+    with visit(browser, home, "chapters/index.html") as visited:
+        room = visited.page.locator("article .live .play").first.evaluate(
+            """(e) => {
+              e.focus({ focusVisible: true });
+              const { outlineWidth, outlineOffset } = getComputedStyle(e);
+              const ring = parseFloat(outlineWidth) + parseFloat(outlineOffset);
+              const edge = e.closest(".live").getBoundingClientRect().left;
+              return e.getBoundingClientRect().left - ring - edge;
+            }"""
+        )
+        assert room >= 0
 
 
 @one_visit(PAGES, viewport={"width": 390, "height": 844}, reduced_motion="reduce")
@@ -1022,7 +1061,15 @@ def guess_problems(page: Page) -> list[str]:
         guess.locator("input").first.press("ArrowLeft")  # a point stands at its right end
         if mine.get_attribute("d") == drawn:
             problems.append("it does not follow the keyboard")
+        place = """(e) => Math.round(e.getBoundingClientRect().top -
+          e.closest(".predict").getBoundingClientRect().top)"""
+        before = guess.locator("svg.wide").evaluate(place)
         guess.locator("button").click()
+        if guess.locator("svg.wide").evaluate(place) != before:
+            problems.append("the picture moves when it is compared")
+        picture, told = (guess.locator(part).bounding_box() for part in ("svg.wide", ".said"))
+        if told["y"] < picture["y"] + picture["height"] + 8:
+            problems.append("the answer touches the picture")
         said = guess.locator(".said").inner_text()
         if not drawn_there(truth) or not re.match("(Right|Close enough|Not quite): ", said):
             problems.append("it does not compare")
@@ -1278,6 +1325,27 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
     STYLE.format("@media print { .predict .choice > p { display: none !important; } }"): (
         print_problems,
         "not printed",
+    ),
+    STYLE.format("@media print { #jb-print-docs-body { display: block !important; } }"): (
+        print_problems,
+        "printed: onlyprint",
+    ),
+    STYLE.format("@media print { article h1 { display: none !important; } }"): (
+        print_problems,
+        "not printed",
+    ),
+    STYLE.format("@media print { .guess .truth { display: none !important; } }"): (
+        print_problems,
+        "not printed: the truth",
+    ),
+    STYLE.format(".predict details.hide { position: static !important; }"): (
+        guess_problems,
+        "the picture moves",
+    ),
+    STYLE.format(".guess .said { margin: 0 !important; }"): (guess_problems, "touches the picture"),
+    STYLE.format(".tag_hide-input > details.hide { position: static !important; }"): (
+        fold_problems,
+        "not at its end",
     ),
     STYLE.format("@media print { .covered { display: none !important; } }"): (
         print_problems,
