@@ -1089,10 +1089,10 @@ class TestScripts:
 
     @pytest.mark.parametrize(
         "again",
-        ["function apart() {", "const apart = 1;", "let [GLIDE] = [1];", "class Model {}"],
+        ["function clamp() {", "const clamp = 1;", "let [GLIDE] = [1];", "class Model {}"],
     )
     def test_a_name_of_the_runtime_is_found_in_a_figure(self, again):
-        name = re.findall(r"apart|GLIDE|Model", again)
+        name = re.findall(r"clamp|GLIDE|Model", again)
         assert declared_twice(f"{script_of('clock_pair')}\n{again}") == name
 
 
