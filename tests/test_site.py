@@ -1334,7 +1334,7 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
         print_problems,
         "not printed",
     ),
-    STYLE.format("@media print { .guess .truth { display: none !important; } }"): (
+    STYLE.format("@media print { .guess .truth.truth[hidden] { display: none !important; } }"): (
         print_problems,
         "not printed: the truth",
     ),

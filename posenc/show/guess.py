@@ -81,7 +81,7 @@ _STYLE = """
 }
 @media print {
   .guess :is(.hint, .waiting) { display: none }
-  .guess .truth[hidden] { display: revert } /* on paper the truth is there, answered or not */
+  .guess .truth[hidden] { display: inline !important } /* answered or not */
   .guess .said:empty::after { content: attr(data-says) }
 }
 .guess .phone { display: none }
