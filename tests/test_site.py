@@ -1306,10 +1306,9 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
         "empty-table-header",
     ),
     ADD.format("<div style='width: 400px'>wide</div>"): (phone_problems, "from"),
-    STYLE.format("table.results td { white-space: normal !important; max-width: 2ch; }")
-    + ";"
-    + ADD.format(
-        "<table class='results'><tr><td style='text-align:right'>-1 to +1</td></tr></table>"
+    ADD.format(
+        "<table class='results'><tr><td style='text-align:right; white-space:normal; "
+        "display:block; width:3ch'>-1 to +1</td></tr></table>"
     ): (phone_problems, "broken in its cell: -1 to +1"),
     ADD.format("<div style='width: 1500px'>wide</div>"): (width_problems, "at 1440"),
     ADD.format("<p style='font: italic 1em sans-serif'>x</p>"): (italic_problems, "slanted: x"),
@@ -1326,7 +1325,9 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
         print_problems,
         "not printed",
     ),
-    STYLE.format("@media print { #jb-print-docs-body { display: block !important; } }"): (
+    STYLE.format(
+        "@media print { #jb-print-docs-body#jb-print-docs-body { display: block !important; } }"
+    ): (
         print_problems,
         "printed: onlyprint",
     ),
