@@ -357,6 +357,11 @@ def test_keys_are_known_by_their_names():
 
     assert identify(turned).facts["called as"].startswith("f(q, k, positions=[n])")
 
+    def not_packed(qkv_q, qkv_k, positions):
+        return turned(qkv_q, qkv_k, positions)
+
+    assert identify(not_packed).facts["called as"].startswith("f(q, k, positions=[n])")
+
     def refused(x_q, x_k, positions):
         raise RuntimeError
 
@@ -666,6 +671,7 @@ def folder(tmp_path, monkeypatch):
         (("models", "config.json"), 0, "layers 0-1: rope, half, 64 of 64 channels, base 10000"),
         (("identify", "mine:nothing"), 2, "AttributeError"),
         (("identify", "mine"), 2, "the name must be package.module:name, got 'mine'"),
+        (("identify", "no/config.json"), 2, "there is no file no/config.json"),
         (
             ("compare", "mine:right", "config.json", "--layer", "7"),
             2,

@@ -150,7 +150,7 @@ def test_where_falcons_slopes_are_divided_cannot_be_seen_from_them():
         (lambda positions: table(512, 32)[positions], "f(positions [n])"),
         (Added(), "f(x), x as [b, n, d], to which it is added"),
         (Added(texts_first=False), "f(x), x as [n, b, d], to which it is added"),
-        (Added(rows=70), "f(x), x as [b, n, d], to which it is added"),
+        (Added(rows=50), "f(x), x as [b, n, d], to which it is added"),
     ],
 )
 def test_makers_of_tables_are_called_too(thing, called):
@@ -158,6 +158,34 @@ def test_makers_of_tables_are_called_too(thing, called):
     assert (found.kind, found.facts["called as"]) == ("table", called)
     assert found.facts["form"] == "sinusoidal"
     assert not found.warnings
+
+
+def grid(embed_dim, grid_size):
+    """As MAE makes it: rows in the second half of the channels, all rows of a grid in one axis."""
+    one = table(grid_size, embed_dim // 2)
+    rows = one[:, None].expand(-1, grid_size, -1)
+    return torch.cat((one.expand(grid_size, -1, -1), rows), dim=-1).reshape(-1, embed_dim).numpy()
+
+
+def test_a_grid_is_asked_for_with_few_rows():
+    found = identify(grid)
+    assert (found.kind, found.facts["called as"]) == ("table", "f(dim=64, rows=16)")
+    assert found.data["method"] == "axial"
+    asked = []
+
+    def refuses(embed_dim, grid_size):
+        asked.append(grid_size)
+        raise TypeError
+
+    with pytest.raises(ValueError, match="no way of calling it works"):
+        identify(refuses)
+    assert max(size for size in asked if isinstance(size, int)) <= 64  # its square fits anywhere
+
+
+def test_what_makes_no_table_is_refused_as_one():
+    for kind in ("table", "bias"):
+        with pytest.raises(ValueError, match=f"a {kind} is identified as a tensor: call what"):
+            identify(lambda height, width, dim: None, kind=kind)
 
 
 def test_what_is_added_is_told_from_what_is_done_with_the_vectors():

@@ -331,7 +331,7 @@ def test_what_cures_a_port_that_cannot_be_called_is_said(port, advice):
 
 @pytest.mark.usefixtures("annotations_off")
 def test_a_function_is_no_bias():
-    with pytest.raises(ValueError, match=r"must be a tensor .* got function: call it first"):
+    with pytest.raises(ValueError, match=r"as a tensor: call what makes it .* got function"):
         identify(lambda heads: heads, kind="bias")
 
 
@@ -666,6 +666,9 @@ def test_an_offset_that_is_wrong_for_single_rows_alone_is_said_of_them():
         "calls of a single row: four rows in one call are turned as they should" in note
         for note in found.notes
     )
+    late = compare(chunked(lambda offset, n: offset + (n == 1)), PLAIN)
+    assert late.mistake == "one position late"  # but beside keys of a prompt scores are wrong
+    assert not late.scores_agree
 
 
 def test_several_rows_after_a_cache_may_be_refused():

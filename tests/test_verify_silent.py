@@ -35,8 +35,8 @@ def turned(x, t, inv_freq=INV):
 
 
 def counting(q, k, dtype):
-    if q.shape[-2] > 3000:
-        raise IndexError("the table has 3000 rows")
+    if q.shape[-2] > 4096:
+        raise IndexError("the table has 4096 rows")
     t = torch.arange(q.shape[-2], dtype=dtype or q.dtype)
     return turned(q, t), turned(k, t)
 

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from posenc import compare, identify, inverse_frequencies, models
+from posenc import angles, compare, identify, inverse_frequencies, models, rotate
 from posenc.verify import Rope
 from posenc.verify.layouts import arranged, rearranged
 from posenc.verify.turn import NotARotation
@@ -637,6 +637,9 @@ def test_a_table_that_ends_is_called_as_far_as_it_goes(rows):
         return half(q, turn), half(k, turn)
 
     found = compare(port, LLAMA)
+    assert found.unseen  # the model is made for more
+    assert "within the context of" in found.undecided[0]
+    found = compare(port, {**LLAMA, "max_position_embeddings": rows})
     assert found.agrees, found
     assert ("300 rows, 1010 rows" if rows == 1500 else "258 rows") in found.compared[-1]
 
@@ -653,3 +656,41 @@ def test_tables_of_the_first_text_for_all_are_seen(rows):
     found = compare(Rotary(), LLAMA)
     assert found.agrees == (rows == 0)
     assert found.mistake == ("one row of positions for the whole batch" if rows else "")
+
+
+class Cached(torch.nn.Module):
+    """Cos and sin for so many positions, as engines keep them."""
+
+    def __init__(self, rows, broken=None):
+        super().__init__()
+        turns = angles(torch.arange(rows), inverse_frequencies(64)).float()
+        if broken is not None:
+            turns[broken] = torch.nan
+        self.register_buffer("turns", turns)
+
+    def forward(self, positions, query, key):
+        turn = self.turns[positions][:, None]
+        return tuple(
+            rotate(x, torch.polar(torch.ones_like(turn), turn), pairing="half")
+            for x in (query, key)
+        )
+
+
+@pytest.mark.parametrize(
+    ("rows", "broken", "context", "agrees"),
+    [
+        (2048, None, 2048, True),
+        (2048, None, 32_768, False),
+        (131_072, None, 32_768, True),
+        (131_072, 2048, 2048, True),
+        (131_072, 2048, 4096, False),
+    ],
+)
+def test_what_ends_within_the_context_does_not_agree(rows, broken, context, agrees):
+    llama = {"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8}
+    llama |= {"num_hidden_layers": 2, "rope_theta": 10_000, "max_position_embeddings": context}
+    found = compare(Cached(rows, broken), llama)
+    assert found.agrees == agrees
+    assert not found.mistake
+    if not agrees:
+        assert f"positions from 2048 on, within the context of {context}" in found.undecided[0]

@@ -17,8 +17,8 @@ FIRST_ROW = (
     "each in its own way"
 )
 CHUNKS = (
-    "several rows after a cache are turned otherwise than one by one: wrong for a second prompt, "
-    "or for a long one that comes in pieces"
+    "several rows after a cache are turned otherwise than one by one: either a second prompt, or a "
+    "long one that comes in pieces, is wrong, or each new token is"
 )
 XPOS = [
     "why keys are turned otherwise than queries: scores still depend on the offset alone, as with "

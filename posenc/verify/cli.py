@@ -95,6 +95,8 @@ def _load(name: str) -> object:
         raise ValueError(
             f"write {module.removesuffix('.py').replace('/', '.')}:{path}, got {name!r}"
         )
+    if not colon and (name.endswith(".json") or "/" in name):
+        raise FileNotFoundError(f"there is no file {name}")
     if not colon or not path:
         raise ValueError(f"the name must be package.module:name, got {name!r}")
     if "" not in sys.path:

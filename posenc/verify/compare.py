@@ -383,6 +383,8 @@ def _rotation(yours: object, reference: Reference, options: dict) -> Agreement:
     verdict = held(theirs, rope, reference.at)
     if rope is not None and not verdict.agrees and not verdict.mistake:
         verdict = _in_another_order(verdict, held, rope, reference)
+    if verdict.agrees and reference.context is not None and not mine.tables:
+        verdict = _as_far_as_the_context(verdict, reference.context, options["positions"])
     if verdict.agrees:
         others = tuple(text for text in (place, apart) if text)
         verdict = replace(verdict, not_compared=(*others, *verdict.not_compared))
@@ -390,6 +392,18 @@ def _rotation(yours: object, reference: Reference, options: dict) -> Agreement:
         return verdict
     each = "frequencies change with the length: each call is held against those for its own"
     return replace(verdict, notes=(*verdict.notes, each))
+
+
+def _as_far_as_the_context(
+    verdict: Agreement, context: int, positions: tuple[int, ...]
+) -> Agreement:
+    """The verdict; undecided if yours refuses positions that the model is made for."""
+    words = next((text for text in verdict.notes if text.startswith("yours refuses pos")), None)
+    never = [p for p in positions if max(verdict.positions) < p < context]
+    if words is None or not never:
+        return verdict
+    told = f"positions from {never[0]} on, within the context of {context}: {words}"
+    return replace(verdict, undecided=(*verdict.undecided, told))
 
 
 def _held(

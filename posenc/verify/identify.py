@@ -141,22 +141,29 @@ def identify(
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
     thing = as_numbers(thing)
     kind = kind or kind_of(thing)
-    if kind == "rotation":
+    if isinstance(thing, Tensor) or kind == "buckets":
+        found = None
+    elif kind == "rotation":
+        found = adds(thing, dim=dim)
+    else:
+        found = adds(thing, dim=dim) or made(thing, dim=dim)
+        if found is None or found.kind != kind:
+            raise ValueError(
+                f"a {kind} is identified as a tensor: call what makes it and give what it returns, "
+                f"got {type(thing).__name__}"
+            )
+    if kind == "rotation" and found is None:
         first = dtype or torch.float32
         try:
             turn = as_turn(thing, apply=apply, dim=dim, dtype=first)
         except NotARotation:
-            found = adds(thing, dim=dim) or made(thing, dim=dim)
+            found = made(thing, dim=dim)
             if found is None:
                 raise
-            return _of_made(found, identify(found.thing, kind=found.kind))
-        found = _rotation(turn, first, low=torch.bfloat16 if dtype is None else None)
-        added = adds(thing, dim=dim) if found.kind == "nothing known" else None
-        return found if added is None else _of_made(added, identify(added.thing, kind="table"))
-    if not isinstance(thing, Tensor) and kind in ("bias", "table"):
-        found = adds(thing, dim=dim) or made(thing, dim=dim)
-        if found is not None and found.kind == kind:
-            return _of_made(found, identify(found.thing, kind=kind))
+        else:
+            return _rotation(turn, first, low=torch.bfloat16 if dtype is None else None)
+    if found is not None:
+        return _of_made(found, identify(found.thing, kind=found.kind))
     function = {"bias": identify_bias, "buckets": identify_buckets, "table": identify_table}[kind]
     return Identity(kind, *function(thing))
 

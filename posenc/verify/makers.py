@@ -12,6 +12,8 @@ from posenc.verify.ways import WIDTHS, parameters_of
 
 HEADS, KEYS, ROWS, CHANNELS = 12, 40, 512, 64
 """Sizes that are handed over; no two alike, so that the shape of a result tells what it is."""
+FEW = 16
+"""Rows that are asked for before many are."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +55,30 @@ def made(
         spots = torch.arange(rows)
         calls += [((spots[:n],), {"rows": n, "dim": dim}, "positions [n]") for n in (rows, 64, 16)]
     for given, sizes, words in calls:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                result = thing(*given)
-            except Exception:  # it wants something else
+        if sizes.get("rows", 0) > FEW and all(isinstance(size, int) for size in given):
+            few = tuple(FEW if size == rows else size for size in given)
+            first = _made(thing, few, {**sizes, "rows": FEW})
+            if first is None:  # what makes a grid of so many rows would fill the memory
                 continue
-        read = _read(result, **sizes)
+            if first[0] == "table" and first[1].ndim == 3:
+                return Made(*first, f"f({words.replace(f'rows={rows}', f'rows={FEW}')})")
+        read = _made(thing, given, sizes)
         if read is not None:
             return Made(*read, f"f({words})")
     return None
+
+
+def _made(
+    thing: Callable, given: tuple, sizes: dict
+) -> tuple[str, Tensor | tuple[Tensor, Tensor]] | None:
+    """What one call gives, if it is something known."""
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = thing(*given)
+        except Exception:  # it wants something else
+            return None
+    return _read(result, **sizes)
 
 
 def _by_sizes(
@@ -103,7 +119,12 @@ def _read(
         table = rows is not None and _is_table(bare, rows, dim, (2,))
         return ("rotation", (bare.real, bare.imag)) if table else None
     if rows is not None:
-        return ("table", bare) if _is_table(bare, rows, dim, (1,)) and bare.any() else None
+        if rows == FEW and dim is not None and bare.shape == (rows * rows, dim):
+            bare = bare.reshape(rows, rows, dim)  # a grid of so many rows and columns
+        grid = bare.ndim == 3 and bare.shape == (rows, rows, dim)
+        return (
+            ("table", bare) if grid or (_is_table(bare, rows, dim, (1,)) and bare.any()) else None
+        )
     if keys is None:
         return ("bias", bare) if bare.shape == (heads,) else None
     fits = found.ndim in (3, 4) and found.shape[-1] == keys and found.shape[-2] in (1, keys)

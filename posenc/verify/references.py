@@ -32,6 +32,7 @@ class Reference:
         dtype: the low precision in which the model runs, if a configuration names one.
         temperature: by what queries grow with their position, if they do.
         lengths: of texts around which frequencies change, if they depend on the length.
+        context: how many positions the model is made for, if a configuration says so.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Reference:
     dtype: torch.dtype | None = None
     temperature: dict | None = None
     lengths: tuple[int, ...] = ()
+    context: int | None = None
 
 
 def references(model: Model, layer: int | None = None) -> list[Reference]:
@@ -79,7 +81,8 @@ def references(model: Model, layer: int | None = None) -> list[Reference]:
     if empty:
         first = f"{_layers_named(model, empty)}, which have no positions: layer= compares one"
         found = [replace(each, beside=(first, *each.beside)) for each in found]
-    return [replace(each, dtype=LOW.get(model.dtype)) for each in found]
+    low = LOW.get(model.dtype)
+    return [replace(each, dtype=low, context=model.context) for each in found]
 
 
 def _layers_named(model: Model, members: list[int]) -> str:

@@ -156,6 +156,7 @@ def compare_rotations(
         notes += more
         if mine.chunk is not None and _piece_differs(both, theirs, x, between, pieces) is None:
             notes += [] if pieces else [SINGLE]
+            scores = scores and bool(pieces)  # beside keys of several rows they do not
         if told[0] == XPOS_NAME:  # numbers that grow without end tell nothing
             shown = between(near, *(t(x.expand(-1, len(NEAR), -1), near) for t in (mine, theirs)))
     elif mine.mixed:

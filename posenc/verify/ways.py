@@ -23,7 +23,7 @@ POSITIONS = (
     "p",
     "seq_pos",
 )
-KEYS = re.compile(r"(x_?k|k|keys?|kv_pe|kv_rope|kpe)(_.*)?")  # k, xk, key, key_states, k_pe, k_rot
+KEYS = re.compile(r"(x_?k|(qkv_)?k|keys?|kv_pe|kv_rope|kpe)(_.*)?")  # as k, xk, key_states, k_rot
 STARTS = ("offset", "start_pos", "start", "seq_offset", "past_len", "past_length")
 PACKED = ("[b, n, 3, h, d]", "[b, n, 3 h d]")
 BESIDE = ("[b, n, 2, h, d]",)
@@ -130,7 +130,9 @@ def all_ways(thing: Callable, apply: Callable | None, width: int) -> Iterator[Wa
     Keys of that one head may come without an axis of heads, as in DeepSeek's own code.
     """
     names = parameters_of(thing)[0]
-    packed = PACKED if names and "qkv" in names[0] else BESIDE if names[1:2] == ["kv"] else ()
+    packed = BESIDE if names[1:2] == ["kv"] else ()
+    if names and "qkv" in names[0] and not takes_keys_at(names):  # not qkv_q, qkv_k
+        packed = PACKED
     for form in packed:
         parted = _parted(thing, form)
         given = f"{names[0]}={form}" if packed == PACKED else f"{names[0]}, kv={form}"
