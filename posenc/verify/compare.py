@@ -57,6 +57,9 @@ def compare(
     heads, as far as its form allows; each row must come out as in a small call. Which sizes were
     compared, and what was not, is said at the end.
 
+    Both are tried as far as they go. If yours refuses a position within the context that a
+    configuration names, or gives numbers that are not finite there, nothing agrees.
+
     An instance is probed in a copy, and stays as it is: the order of calls changes no verdict.
 
     Args:
