@@ -134,6 +134,14 @@ def test_slopes_are_held_against_a_configuration_or_others():
         compare(alibi_slopes(8), BLOOM)
 
 
+def test_one_row_of_one_head_is_a_bias_and_no_slopes():
+    share = alibi_slopes(12)[:1, None, None] * torch.arange(40)  # a rank's only head
+    assert identify(share).facts["form"].startswith("one row a head")
+    found = compare(share, BLOOM)
+    assert found.agrees
+    assert "with heads 0 to 0 of 12" in str(found)
+
+
 def test_where_falcons_slopes_are_divided_cannot_be_seen_from_them():
     found = compare(get_slopes, FALCON)
     assert not found.agrees

@@ -92,7 +92,7 @@ def identify_bias(bias: Tensor) -> Found:
 
 def is_slopes(numbers: Tensor) -> bool:
     """Whether it is one number a head, [h] or [h, 1, 1], and no bias of several keys."""
-    return numbers.ndim > 0 and 1 < numbers.numel() == max(numbers.shape)
+    return numbers.ndim > 0 and 1 < numbers.numel() == len(numbers)
 
 
 def _identify_slopes(slopes: Tensor) -> Found:

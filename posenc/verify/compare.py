@@ -298,8 +298,8 @@ def _slopes(yours: Tensor, reference: Tensor, tolerance: float) -> Agreement:
             f"yours must be slopes of {reference.numel()} heads, got {yours.numel()} numbers"
         )
     relative = relative_in(8, 8)
-    made = [bias_rule(slopes.double().flatten().abs())(relative) for slopes in (yours, reference)]
-    verdict = compare_biases(*made, tolerance=tolerance)
+    both = [bias_rule(slopes.double().flatten().abs())(relative) for slopes in (yours, reference)]
+    verdict = compare_biases(*both, tolerance=tolerance)
     if verdict.mistake.startswith("slopes not divided by the root"):
         seen = (f"slopes of {reference.numel()} heads, but for one factor",)
         told = (f"where slopes are divided: {verdict.hint}",)
