@@ -81,7 +81,7 @@ class Visit:
         page.add_init_script(FIRST)
         page.route(lambda url: not url.startswith((home, "data:")), lambda route: route.abort())
         page.on("request", self._request)
-        page.on("requestfailed", lambda request: self._add("did not arrive", request.url))
+        page.on("requestfailed", self._failed)
         page.on("response", self._response)
         page.on("console", self._console)
         page.on("pageerror", lambda error: self._add("error", str(error)))
@@ -100,6 +100,10 @@ class Visit:
             self.requested.append(unquote(path))
         else:
             self._add("asks for what is not of the site", request.url)
+
+    def _failed(self, request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # the page was left before this could arrive
+            self._add("did not arrive", request.url)
 
     def _response(self, response: Response) -> None:
         if response.status >= 400:
