@@ -206,6 +206,7 @@ def order(methods: dict[str, Sequence[Record]], length: int, *, level: float = 0
     return text
 
 
+@functools.lru_cache(maxsize=64)
 def student(share: float, degrees: int) -> float:
     """Quantile of Student's t: the number that t exceeds with the probability 1 - share.
 
