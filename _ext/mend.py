@@ -45,7 +45,11 @@ def plain(body: str) -> str:
 
     They would be two in five of all elements of a chapter.
     """
-    return re.sub(r'<span class="(?:n|nn|p|w)">([^<]*)</span>', r"\1", body)
+
+    def bare(code: re.Match) -> str:
+        return re.sub(r'<span class="(?:n|nn|p|w)">([^<]*)</span>', r"\1", code[0])
+
+    return re.sub(r"<pre>.*?</pre>", bare, body, flags=re.DOTALL)
 
 
 def drop_files(app: Sphinx, exception: Exception | None) -> None:

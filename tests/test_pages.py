@@ -312,6 +312,11 @@ def test_code_has_no_elements_that_look_like_the_code_around_them(tmp_path):
     assert kinds == {"kn", "o", "mi", "c1"}
 
 
+def test_a_figure_keeps_the_elements_that_code_can_do_without():
+    key = '<div class="legend"><span class="p">sine</span></div>'
+    assert mend.plain(f'{key}<pre><span class="p">[</span></pre>{key}') == f"{key}<pre>[</pre>{key}"
+
+
 def test_the_theme_does_not_measure_the_whole_page_when_it_has_loaded(tmp_path):
     script = (mend.STATIC / mend.SCRIPT).read_text("utf-8")
     assert "scrollWidth>e.clientWidth" in script

@@ -23,6 +23,7 @@ PAGES = pages(SITE)
 CHAPTERS = [page for page in PAGES if re.match(r"chapters/\d\d_", page)] or ["nothing is built"]
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 CDNS = ("unpkg.com", "jsdelivr", "cdnjs", "googleapis")
+AXES_OF_A_CURVE = (84, 34, 496, 200)  # in a question by hand: left, top, width, height
 BARE = "genindex.html"  # a page of the theme, and nothing but links
 ONLY_HERE = ("forbidden", "chapters/06_alibi.html")  # a word, and the one page that has it
 
@@ -1058,6 +1059,9 @@ def guess_problems(page: Page) -> list[str]:
         if drawn == before:
             problems.append("it does not follow the mouse")
         guess.locator("details").evaluate_all("(all) => all.forEach((e) => { e.open = true; })")
+        if "curve" in guess.get_attribute("class"):
+            problems += stroke_problems(page, guess)
+            drawn = mine.get_attribute("d")
         guess.locator("input").first.press("ArrowLeft")  # a point stands at its right end
         if mine.get_attribute("d") == drawn:
             problems.append("it does not follow the keyboard")
@@ -1076,6 +1080,28 @@ def guess_problems(page: Page) -> list[str]:
         verdict = guess.locator(".said b").inner_text()
         if echoes(verdict, said.removeprefix(verdict)):
             problems.append(f"it says a number twice: {said}")
+    return problems
+
+
+def stroke_problems(page: Page, guess: Locator) -> list[str]:
+    """A drawn curve's handles that are not at the height at which the pointer passed them."""
+    box = guess.locator("svg.wide").bounding_box()
+    left, top, width, height = (box["width"] / 640 * side for side in AXES_OF_A_CURVE)
+    heights = [0.2, 0.9, 0.4, 0.6, 0.3]  # of the stroke's corners, evenly apart
+    problems = []
+    for way in (1, -1):
+        for n in range(5)[::way]:
+            x, y = left + width * n / 4, top + height * (1 - heights[n])
+            page.mouse.move(box["x"] + x, box["y"] + y, steps=7)
+            page.mouse.down()
+        page.mouse.up()
+        values = [float(slider.input_value()) for slider in guess.locator("input").all()]
+        for k, value in enumerate(values):
+            at = 4 * k / (len(values) - 1)
+            n = min(int(at), 3)
+            passed = heights[n] + (at - n) * (heights[n + 1] - heights[n])
+            if abs(value - passed) > 0.02:
+                problems.append(f"drawn at {passed:.2f}, handle {k} is at {value:.2f}")
     return problems
 
 

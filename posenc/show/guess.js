@@ -103,13 +103,12 @@
       angle: ([at]) => `M${centre}L${at}`,
     }[data.kind];
 
-    // Where the pointer is: the slider it sets, and to what.
+    // Where the pointer is: shares of a curve's axes, or what the only slider is set to.
     const aim = {
-      curve: (x, y) => [Math.round(clamp((x - left) / width) * (sliders.length - 1)),
-        clamp(1 - (y - top) / height)],
-      point: (x) => [0, clamp((x - left) / width)],
+      curve: (x, y) => [clamp((x - left) / width), clamp(1 - (y - top) / height)],
+      point: (x) => [clamp((x - left) / width)],
       angle: (x, y) =>
-        [0, (Math.atan2(x - centre[0], centre[1] - y) / (2 * Math.PI) + 1) % 1],
+        [(Math.atan2(x - centre[0], centre[1] - y) / (2 * Math.PI) + 1) % 1],
     }[data.kind];
 
     function show(v) {
@@ -128,6 +127,8 @@
         ? [left + width, top + height * (1 - shares.at(-1))] : spots(shares)[0]);
       const axis = +(data.kind === "curve"), first = +(ends[0][axis] > ends[1][axis]);
       const apart = Math.max(0, 30 - Math.abs(ends[0][1] - ends[1][1])) / 2; // or one covers the other
+      const beside = Math.abs(ends[0][0] - ends[1][0]) < 60; // so are the words at two hands' tips
+      const above = +(ends[0][1] > ends[1][1]);
       const [low, high] = [left + 30, left + width - 34]; // room for a word before, and after
       words.forEach((word, n) => {
         const [x, y] = ends[n], before = n === first, right = x >= centre[0];
@@ -135,7 +136,9 @@
           curve: [x + 8, y + 6 + (before ? -apart : apart), "start"],
           point: [before ? clamp(x - 2, low, high - 4) : clamp(x + 2, low + 4, high), top - 5,
             before ? "end" : "start"],
-          angle: [x + (right ? 8 : -8), y + (y - centre[1]) * 0.1 + 5, right ? "start" : "end"],
+          angle: [x + (right ? 8 : -8),
+            y + (y - centre[1]) * 0.1 + 5 + (beside ? (n === above ? -apart : apart) : 0),
+            right ? "start" : "end"],
         }[data.kind];
         ["x", "y", "text-anchor"].forEach((key, i) => word.setAttribute(key, place[i]));
         word.removeAttribute("hidden");
@@ -156,16 +159,36 @@
       name(v);
     }
 
-    let last = null; // the slider that the pointer set before, so that a quick stroke skips none
+    let last = null; // where the pointer was before
+    let held = null; // a curve's handle that was taken hold of, and the height it has in a stroke
+
+    // A handle follows the pointer as long as it is the nearest to where it was taken. Once the
+    // pointer goes further it draws: each handle gets the height of the stroke where it passes.
+    function stroke(x, y) {
+      const n = sliders.length - 1, near = Math.round(x * n);
+      if (!last) held = { at: near, y };
+      const [from, height] = last ?? [x, y], forward = Math.sign(x - from);
+      for (let k = 0; k <= n; k++) {
+        const part = (k / n - from) / (x - from); // of the way since then
+        if (!forward || part <= 0 || part > 1) continue;
+        const passed = height + part * (y - height);
+        set(sliders[k], passed);
+        if (held?.at === k) held.y = passed;
+      }
+      if (held && held.at !== near) {
+        set(sliders[held.at], held.y);
+        held = null;
+      }
+      if (held || Math.sign(near / n - x) === forward) set(sliders[near], y);
+      last = [x, y];
+    }
+
     function follow(event) {
       const place = new DOMPoint(event.clientX, event.clientY)
         .matrixTransform(svg.getScreenCTM().inverse());
-      const [at, share] = aim(place.x, place.y);
-      const from = last ?? [at, share], step = Math.sign(at - from[0]);
-      for (let k = from[0]; k !== at; k += step)
-        set(sliders[k], from[1] + ((share - from[1]) * (k - from[0])) / (at - from[0]));
-      set(sliders[at], share);
-      last = [at, share];
+      const aimed = aim(place.x, place.y);
+      if (data.kind === "curve") stroke(...aimed);
+      else set(sliders[0], aimed[0]);
       showAll();
     }
     svg.addEventListener("pointerdown", (event) => {

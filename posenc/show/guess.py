@@ -437,5 +437,5 @@ def _three_digits(value: float) -> str:
 def _tick(value: float) -> str:
     if value >= 100_000 and value % 1000 == 0:  # longer ones would touch on a phone
         return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k"
-    whole = value == round(value)
+    whole = value == round(value) or abs(value) >= 1000  # an end may be any number
     return (f"{value:,.0f}" if whole else f"{value:g}").replace("-", "\N{MINUS SIGN}")

@@ -135,6 +135,7 @@ export const live = (figure) => ({
       if (button) button.lastChild.data = on ? "Pause" : "Play";
     };
     const stop = () => {
+      tip.hidden = true; // it tells of what is about to change
       cancelAnimationFrame(motion);
       playing(el.querySelector("[data-playing]"), false);
     };
