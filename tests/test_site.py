@@ -184,8 +184,36 @@ def number(page: str) -> int:
     return int(page.removeprefix("chapters/")[:2])
 
 
+# Beside the story: folds, boxes, notes, code, pictures, tables, formulas, and what comes after it.
+BESIDE = """details, .admonition, aside, .margin, script, style, math, .math, figure, table, .live,
+.cell_input, .cell_output, .about-page, .colophon, .headerlink, #exercises, #where-this-comes-from
+"""
+MOST_WORDS = {7: 4500}  # a study, with all its evidence; of the others a quarter of an hour
+MOST_LINES = 120  # of code that nobody folded
+
+
+def story(page: Path) -> str:
+    """What a reader of a chapter reads who opens nothing."""
+    article = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser").select_one("article")
+    for part in article.select(BESIDE):
+        part.decompose()
+    return article.get_text(" ")
+
+
 @pytest.mark.parametrize("page", CHAPTERS)
 class TestStructure:
+    def test_its_story_is_short(self, site, page):
+        words = len(story(site / page).split())
+        print(f"{page}: {words} words")
+        assert 1000 < words <= MOST_WORDS.get(number(page), 2600)
+
+    def test_little_code_stands_in_the_story(self, site, page):
+        cells = soup(site / page).select(".cell_input pre")
+        code = [cell for cell in cells if not cell.find_parent("details")]
+        lines = sum(len(cell.text.strip().splitlines()) for cell in code)
+        print(f"{page}: {lines} lines")
+        assert lines <= MOST_LINES
+
     def test_one_numbered_title(self, site, page):
         (title,) = soup(site / page).select("article h1")
         assert title.select_one(".section-number").text.strip() == f"{number(page)}."
