@@ -391,11 +391,14 @@ def phone_problems(page: Page) -> list[str]:
           const problems = [], wide = document.documentElement.scrollWidth;
           if (wide > innerWidth) problems.push(`the page is ${wide} pixels wide`);
           const scrolls = (e) => ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
+          const cuts = (e) => e.matches("svg") && getComputedStyle(e).clipPath.startsWith("inset");
           const visit = (e) => {
             const { left, right } = e.getBoundingClientRect();
+            if (getComputedStyle(e).clipPath === "inset(50%)") return; // for ears alone
             if ((left < -0.5 || right > innerWidth + 0.5) && e.checkVisibility())
               problems.push(`${e.tagName}.${e.className} from ${left} to ${right}`);
-            else if (!scrolls(e) && !e.matches(".drawing svg")) [...e.children].forEach(visit);
+            else if (!scrolls(e) && !cuts(e) && !e.matches(".drawing svg"))
+              [...e.children].forEach(visit);
           };
           document.querySelectorAll("article").forEach(visit);
           const words = document.createRange();
