@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("annotations_off")
 
 FIGURES = {
     "alibi": live.alibi,
-    "alibi-other": lambda: live.alibi(num_heads=3, tokens=20, head=2),
+    "alibi-other": lambda: live.alibi(num_heads=3, head=2, distance=20),
     "buckets": live.buckets,
     "buckets-other": lambda: live.buckets(num_buckets=8, max_distance=64, distance=0),
     "clocks": live.clocks,
@@ -298,6 +298,13 @@ class TestNumbers:
     def test_stand_in_the_html_as_the_script_draws_them_first(self, opened, name):
         with opened(name) as page:
             expect_none(first_state_problems(page, name))
+
+    @pytest.mark.parametrize(("head", "n"), [(0, 1), (6, 64), (7, 8), (7, 512), (7, 2048)])
+    def test_of_alibi_are_those_of_a_text_without_end(self, head, n):
+        r = math.exp(-(2 ** -(head + 1)))
+        values = figure("alibi").values({"head": head, "at": math.log2(n)})
+        assert values["weight_said"] == f"{100 * (1 - r) * r**n:.2f}%"
+        assert values["share_said"] == f"{100 * r**n:.2f}%"
 
 
 # ---------------------------------------------------------------------------- hands

@@ -1,51 +1,55 @@
-// ALiBi's slopes as prices of distance, and the attention that they leave.
-import { clamp, fixed, live, nearest, place, range, sum } from "./runtime.js";
+// ALiBi's slopes as prices of distance, and how far the attention then goes in a long text.
+import { fixed, live, nearest, place } from "./runtime.js";
+
+const whole = (at) => Math.max(1, nearest(2 ** at));
+const percent = (share) => `${fixed(100 * share, 2)}%`;
+
+// The head whose price at a distance is nearest to a height.
+function headAt(n, height, slopes) {
+  const far = slopes.map((slope) => Math.abs(-slope * n - height));
+  return far.indexOf(Math.min(...far));
+}
 
 export default live({
-  values({ head, j }, { slopes, tokens, top }) {
-    const [here, back] = [nearest(head), nearest(j)];
+  values({ head, at }, { slopes, drawn, top }) {
+    const [here, n] = [nearest(head), whole(at)];
     const slope = slopes[here];
-    const raw = range(tokens).map((i) => Math.exp(-slope * i));
-    const whole = sum(raw);
-    const weight = raw[back] / whole;
+    const share = Math.exp(-slope * n); // of the key n back and all farther ones
     return {
       head: here,
-      penalty: [[0, 0], [tokens - 1, -slope * (tokens - 1)]],
-      weights: raw.map((w, i) => [i, w / whole]),
-      j: back,
-      price: Math.max(-slope * back, top),
-      price_said: fixed(-slope * back, 2),
-      weight,
-      weight_said: `${fixed(100 * weight, 1)}%`,
-      share: sum(raw.slice(0, back + 1)) / whole,
-      head_said: `${here}, slope ${fixed(slope, 4)}`,
-      j_said: place(back),
+      prices: drawn.map((n) => [Math.log2(n), -slope * n]),
+      shares: drawn.map((n) => [Math.log2(n), Math.exp(-slope * n)]),
+      x: Math.log2(n),
+      price: Math.max(-slope * n, top),
+      price_said: fixed(-slope * n, 2),
+      weight_said: percent((1 - Math.exp(-slope)) * share),
+      share,
+      share_said: percent(share),
+      head_said: `${here}, slope 1/${place(1 / slope)}`,
+      distance_said: String(n),
     };
   },
-  describe(_, v) {
+  describe(_, { head_said, distance_said: n, price_said, weight_said, share_said }) {
     return (
-      `Head ${v.head_said}: a key ${v.j_said} back pays ${v.price_said} and gets ${v.weight_said} of ` +
-      `the attention; it and all nearer keys get ${fixed(100 * v.share, 0)}%.`
+      `Head ${head_said}: a key ${n} back pays ${price_said} and gets ${weight_said} of the ` +
+      `attention in a long text. All keys ${n} or more back together get ${share_said}.`
     );
   },
   drags: {
-    // Pulling up or down takes the head whose line is nearest.
+    // Pulling takes the head whose curve is nearest. Near the top, where all meet, it stays.
     price({ at, data: { slopes } }) {
-      const far = slopes.map((slope) => Math.abs(-slope * at.x - at.y));
-      return at.x < 1 ? { j: at.x } : { j: at.x, head: far.indexOf(Math.min(...far)) };
+      return at.y > -0.5 ? { at: at.x } : { at: at.x, head: headAt(2 ** at.x, at.y, slopes) };
     },
-    weight: ({ at }) => ({ j: at.x }),
+    share: ({ at }) => ({ at: at.x }),
   },
   tips: {
-    price: ({ at, data: { slopes, tokens } }) => {
-      const j = clamp(nearest(at.x), 0, tokens - 1);
-      const far = slopes.map((slope) => Math.abs(-slope * j - at.y));
-      const head = far.indexOf(Math.min(...far));
-      return `head ${head}, ${j} back: ${fixed(-slopes[head] * j, 2)}`;
+    price({ at, data: { slopes } }) {
+      const n = whole(at.x), head = headAt(n, at.y, slopes);
+      return `head ${head}, ${n} back: ${fixed(-slopes[head] * n, 2)}`;
     },
-    weight: ({ at, values: { weights } }) => {
-      const j = clamp(nearest(at.x), 0, weights.length - 1);
-      return `${j} back: ${fixed(100 * weights[j][1], 1)}%`;
+    share({ at, state, data: { slopes } }) {
+      const n = whole(at.x);
+      return `${n} or more back: ${percent(Math.exp(-slopes[nearest(state.head)] * n))}`;
     },
   },
 });

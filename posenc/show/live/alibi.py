@@ -1,4 +1,6 @@
-"""ALiBi's slopes as prices of distance, and the attention that they leave."""
+"""ALiBi's slopes as prices of distance, and how far the attention then goes."""
+
+import math
 
 import torch
 
@@ -19,104 +21,110 @@ from posenc.show.live.marks import (
 )
 
 TOP = -8.0  # the plot of penalties reaches from here to 0
+OCTAVES = 11  # the axis of distances reaches from 1 to 2 to this
+LONG = 16_384  # keys of a long text: beyond, the flattest head spends less than 1e-27
 
 
-def alibi(*, num_heads: int = 8, tokens: int = 64, head: int = 3) -> LiveFigure:
-    """The penalty of each head over the distance, and its attention when all scores are equal.
+def alibi(*, num_heads: int = 8, head: int = 7, distance: int = 512) -> LiveFigure:
+    """The penalty of each head over the distance, and its attention from there on.
+
+    All scores are equal, and the text is long. Distances stand on a log scale from 1 to 2048.
 
     Args:
         num_heads: at most 32; their slopes are `alibi_slopes(num_heads)`.
-        tokens: keys that a query sees, from 8 to 256.
         head: to begin with.
+        distance: likewise, from 1 to 2048.
 
     Returns:
         What a notebook displays.
 
     Raises:
-        ValueError: if num_heads, tokens or head is out of range.
+        ValueError: if num_heads, head or distance is out of range.
 
     Example:
         >>> alibi()
-        live figure: alibi, head=3, j=8
+        live figure: alibi, head=7, at=9
     """
     if not 1 <= num_heads <= 32:
         raise ValueError(f"num_heads must be from 1 to 32, got {num_heads}")
-    if not 8 <= tokens <= 256:
-        raise ValueError(f"tokens must be from 8 to 256, got {tokens}")
     if not 0 <= head < num_heads:
         raise ValueError(f"head must be from 0 to {num_heads - 1}, got {head}")
+    if not 1 <= distance <= 2**OCTAVES:
+        raise ValueError(f"distance must be from 1 to {2**OCTAVES}, got {distance}")
     slopes = alibi_slopes(num_heads)
-    last = tokens - 1
-    bias = alibi_bias(slopes, -torch.arange(tokens), dtype=torch.float64)  # [heads, tokens]
-    weights = bias.softmax(dim=-1)
+    bias = alibi_bias(slopes, -torch.arange(LONG)[None], dtype=torch.float64)[:, 0]
+    weights = bias.softmax(dim=-1)  # [heads, keys], the nearest first
+    beyond = weights.flip(-1).cumsum(-1).flip(-1)  # of a key and all farther ones
+    drawn = sorted({round(2 ** (i / 8)) for i in range(8 * OCTAVES + 1)})
+
+    def curve(row: torch.Tensor) -> list[tuple[float, float]]:
+        return [(math.log2(n), row[n].item()) for n in drawn]
 
     def values(state: State) -> dict:
-        here, j = nearest(state["head"]), nearest(state["j"])
-        price, weight = bias[here, j].item(), weights[here, j].item()
-        near = weights[here, : j + 1].sum().item()
+        here, n = nearest(state["head"]), nearest(2 ** state["at"])
+        price, weight, share = (table[here, n].item() for table in (bias, weights, beyond))
         return {
             "head": here,
-            "penalty": [[0.0, 0.0], [float(last), bias[here, -1].item()]],
-            "weights": list(zip(range(tokens), weights[here].tolist(), strict=True)),
-            "j": j,
+            "prices": curve(bias[here]),
+            "shares": curve(beyond[here]),
+            "x": math.log2(n),
             "price": max(price, TOP),
             "price_said": fixed(price, 2),
-            "weight": weight,
-            "weight_said": f"{fixed(100 * weight, 1)}%",
-            "share": near,
-            "head_said": f"{here}, slope {fixed(slopes[here].item(), 4)}",
-            "j_said": place(j),
+            "weight_said": f"{fixed(100 * weight, 2)}%",
+            "share": share,
+            "share_said": f"{fixed(100 * share, 2)}%",
+            "head_said": f"{here}, slope 1/{place(1 / slopes[here].item())}",
+            "distance_said": str(n),
         }
 
     def describe(state: State, values: dict) -> str:
+        n = values["distance_said"]
         return (
-            f"Head {values['head_said']}: a key {values['j_said']} back pays "
-            f"{values['price_said']} and gets {values['weight_said']} of the attention; it and all "
-            f"nearer keys get {fixed(100 * values['share'], 0)}%."
+            f"Head {values['head_said']}: a key {n} back pays {values['price_said']} and gets "
+            f"{values['weight_said']} of the attention in a long text. All keys {n} or more back "
+            f"together get {values['share_said']}."
         )
 
-    others = [
-        line([(0, 0), (last, bias[i, -1].item())], class_="line faint") for i in range(num_heads)
-    ]
-    steps = range(0, tokens, max(1, tokens // 4))
-    xticks = with_ends({j: str(j) for j in steps}, "0", str(last), (0, last))
+    ends = 0, OCTAVES
+    ticks = {octave: str(2**octave) for octave in range(0, OCTAVES, 3)}
+    axis = {
+        "x": ends,
+        "xticks": with_ends(ticks, "1", str(2**OCTAVES), ends),
+        "xlabel": "distance (positions back)",
+        "height": "14em",
+    }
     prices = plot(
-        *others,
-        line(data_set="d:penalty"),
-        x=(0, last),
+        *(line(curve(row), class_="line faint") for row in bias),
+        line(data_set="d:prices"),
+        **axis,
         y=(TOP, 1.4),  # room for the note of a price near 0
-        xticks=xticks,
         yticks={0: "0", TOP / 2: fixed(TOP / 2, 0), TOP: fixed(TOP, 0)},
-        xlabel="distance (tokens back)",
         ylabel="added to the score",
-        height="14em",
-        over=[knob("--x:j --y:price", drag="price"), note("--x:j --y:price", "price_said")],
+        over=[knob("--x:x --y:price", drag="price"), note("--x:x --y:price", "price_said")],
         data_drag="price",
         data_tip="price",
     )
     attention = plot(
-        line(data_set="d:weights"),
-        x=(0, last),
-        y=(0, 0.45),
-        xticks=xticks,
-        yticks={0: "0", 0.2: "20%", 0.4: "40%"},
-        xlabel="distance (tokens back)",
-        ylabel="attention, all scores equal",
-        height="14em",
-        over=[knob("--x:j --y:weight", drag="weight"), note("--x:j --y:weight", "weight_said")],
-        data_drag="weight",
-        data_tip="weight",
+        *(line(curve(row), class_="line faint") for row in beyond),
+        line(data_set="d:shares"),
+        **axis,
+        y=(0, 1.175),
+        yticks={0: "0", 0.5: "50%", 1: "100%"},
+        ylabel="attention from there on, equal scores",
+        over=[knob("--x:x --y:share", drag="share"), note("--x:x --y:share", "share_said")],
+        data_drag="share",
+        data_tip="share",
     )
     return LiveFigure(
         "alibi",
-        "ALiBi's penalties over the distance and the attention that they leave",
+        "ALiBi's penalties over the distance and the attention from there on",
         h("div", prices, attention, class_="side"),
         controls(
             slider("head", "head", 0, num_heads - 1, said="head_said"),
-            slider("j", "distance", 0, last, said="j_said"),
+            slider("at", "distance", *ends, said="distance_said"),
         ),
-        data={"slopes": slopes.tolist(), "tokens": tokens, "top": TOP},
-        state={"head": head, "j": min(8, last)},
+        data={"slopes": slopes.tolist(), "drawn": drawn, "top": TOP},
+        state={"head": head, "at": math.log2(distance)},
         values=values,
         describe=describe,
     )
