@@ -1,5 +1,5 @@
 // Words and a row of clocks: where a word stands is what the clocks show.
-import { fixed, live, near, nearest, place } from "./runtime.js";
+import { fixed, live, near, nearest, place, quoted } from "./runtime.js";
 import { turn } from "./dials.js";
 
 export default live({
@@ -16,7 +16,7 @@ export default live({
   describe({ p }, { at }, { words }) {
     const here = nearest(p);
     const others = [...words.keys()].filter((i) => i !== here && words[i] === words[here]);
-    const said = `Position ${at}: ${words[here]}. `;
+    const said = `Position ${at}: ${quoted(words[here])}. `;
     if (!others.length) return said + "No other word is the same.";
     return said + `The same word stands at ${others.join(", ")}, with its hands elsewhere.`;
   },

@@ -17,6 +17,7 @@ from posenc.show.live.marks import (
     nearest,
     place,
     play,
+    quoted,
     rail,
     require_place,
     words_row,
@@ -66,7 +67,7 @@ def clocks(
     def describe(state: State, values: dict) -> str:
         here = nearest(state["p"])
         others = [str(i) for i in _where(words, words[here]) if i != here]
-        said = f"Position {values['at']}: {words[here]}. "
+        said = f"Position {values['at']}: {quoted(words[here])}. "
         if not others:
             return said + "No other word is the same."
         return said + f"The same word stands at {', '.join(others)}, with its hands elsewhere."

@@ -38,6 +38,11 @@ def place(value: float) -> str:
     return fixed(value, 1).removesuffix(".0")
 
 
+def quoted(word: str) -> str:
+    """A word of the sentence, in a sentence about it."""
+    return f"\N{LEFT SINGLE QUOTATION MARK}{word}\N{RIGHT SINGLE QUOTATION MARK}"
+
+
 def grouped(value: str) -> str:
     """A number in words, its thousands set apart."""
     whole, *rest = value.split(".")

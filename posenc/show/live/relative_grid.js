@@ -1,5 +1,5 @@
 // Key minus query for all pairs of words: what is equal lies on a diagonal.
-import { clamp, fixed, live, nearest, range } from "./runtime.js";
+import { clamp, fixed, live, nearest, quoted, range } from "./runtime.js";
 
 const cell = ({ x, y }, { words: { length } }) => ({
   i: clamp(Math.floor(length - y), 0, length - 1),
@@ -38,15 +38,15 @@ export default live({
   describe(_, v) {
     const told = v.relative_said === v.true_said ? "" : `, told as ${v.relative_said}`;
     return (
-      `From ${v.query} at ${v.i_said} to ${v.key} at ${v.j_said}: ${v.true_said}${told}, as in ` +
-      `${v.count} cells. There are ${v.kinds} different relative positions.`
+      `From ${quoted(v.query)} at ${v.i_said} to ${quoted(v.key)} at ${v.j_said}: ` +
+      `${v.true_said}${told}, as in ${v.count} cells. There are ${v.kinds} different relative positions.`
     );
   },
   drags: { cell: ({ at, data }) => cell(at, data) },
   tips: {
     cell({ at, data }) {
       const { i, j } = cell(at, data);
-      return `from ${data.words[i]} at ${i} to ${data.words[j]} at ${j}: ${fixed(j - i, 0)}`;
+      return `from ${quoted(data.words[i])} at ${i} to ${quoted(data.words[j])} at ${j}: ${fixed(j - i, 0)}`;
     },
   },
 });

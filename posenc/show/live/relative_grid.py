@@ -13,6 +13,7 @@ from posenc.show.live.marks import (
     h,
     nearest,
     plot,
+    quoted,
     require_place,
     slider,
 )
@@ -83,7 +84,8 @@ def relative_grid(
         relative, told = values["true_said"], values["relative_said"]
         told = relative if told == relative else f"{relative}, told as {told}"
         return (
-            f"From {values['query']} at {values['i_said']} to {values['key']} at "
+            f"From {quoted(values['query'])} at "
+            f"{values['i_said']} to {quoted(values['key'])} at "
             f"{values['j_said']}: {told}, as in {values['count']} cells. "
             f"There are {values['kinds']} different relative positions."
         )

@@ -24,6 +24,7 @@ export const range = (n) => [...Array(n).keys()];
 export const fixed = (x, digits) =>
   x.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
 export const place = (x) => fixed(x, 1).replace(/\.0$/, "");
+export const quoted = (word) => `\u2018${word}\u2019`;
 export const grouped = (x) => {
   const [whole, ...rest] = String(x).split(".");
   return [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...rest].join(".");
