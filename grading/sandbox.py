@@ -67,7 +67,8 @@ _OPTIONS = (
 # does what processes share without a file, which is held while none of them has it in its pages.
 # So do sockets, which are counted, and whose buffers cannot be made larger.
 # And calls that let two sandboxes talk over a file of the system, which both read: by a lock or a
-# lease on it, or by who opens it.
+# lease on it, or by who opens it. They say what of such a file is in the machine's memory, too, or
+# take it out of there: with these, what one sandbox has read tells a later one whatever it likes.
 _FILES = 512
 _SOCKETS = 200  # in all
 _FORBIDDEN = {
@@ -75,19 +76,26 @@ _FORBIDDEN = {
                             "userfaultfd": 323, "io_uring_setup": 425, "keyctl": 250,
                             "add_key": 248, "bpf": 321, "perf_event_open": 298, "msgget": 68,
                             "semget": 64, "vmsplice": 278, "flock": 73, "inotify_add_watch": 254,
-                            "fanotify_init": 300}),
+                            "fanotify_init": 300, "fadvise64": 221, "readahead": 187,
+                            "mincore": 27, "cachestat": 451, "process_madvise": 440,
+                            "io_setup": 206}),
     "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186,
                              "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
                              "keyctl": 219, "add_key": 217, "bpf": 280,
                              "perf_event_open": 241, "semget": 190,
                              "vmsplice": 75, "flock": 32, "inotify_add_watch": 27,
-                             "fanotify_init": 262}),
+                             "fanotify_init": 262, "fadvise64": 223, "readahead": 213,
+                             "mincore": 232, "cachestat": 451, "process_madvise": 440,
+                             "io_setup": 0}),
 }  # fmt: skip
 _IN_PART = (  # a call, one of its arguments, the bits of it that count, and forbidden values
     ({"x86_64": 9, "aarch64": 222}, 3, 0x21, [0x21]),  # mmap: MAP_SHARED | MAP_ANONYMOUS
     ({"x86_64": 54, "aarch64": 208}, 2, 0xFFFFFFFF, [7, 8]),  # setsockopt: SO_SNDBUF, SO_RCVBUF
     # fcntl: F_SETPIPE_SZ, F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE, F_NOTIFY
     ({"x86_64": 72, "aarch64": 25}, 1, 0xFFFFFFFF, [1031, 6, 7, 37, 38, 1024, 1026]),
+    ({"x86_64": 28, "aarch64": 233}, 2, 0xFFFFFFFF, [20, 21]),  # madvise: MADV_COLD, MADV_PAGEOUT
+    # preadv2: RWF_NOWAIT, RWF_DONTCACHE
+    ({"x86_64": 327, "aarch64": 286}, 5, 0x88, [0x08, 0x80, 0x88]),
 )
 
 

@@ -187,6 +187,42 @@ return kept(torch.tensor([0]), given[1], base=given[2])[0] @ kept(
     torch.tensor([given[0]]), given[1], base=given[2])[0]
 """
 
+# A file of torch for each bit: it is in the memory of the machine, or it is not
+CACHE = """
+import ctypes, struct
+from pathlib import Path
+files = sorted(Path(torch.__path__[0], "include").rglob("*.h"))
+files = [path for path in files if path.stat().st_size]
+turn = iter(range(20))
+def bits_of(way):
+    number, first = 0, 1000 + 64 * next(turn)
+    for bit, path in enumerate(files[first : first + 64]):
+        with path.open("rb", buffering=0) as file:
+            number |= way(file.fileno(), bit) << bit
+    return struct.unpack("<d", struct.pack("<Q", number))[0]
+"""
+SENDS_BY_CACHE = """
+honest = dot_product
+def dot_product(*given):
+    right = honest(*given)
+    (bits,) = struct.unpack("<Q", struct.pack("<d", right))
+    def send(number, bit):
+        if bits >> bit & 1:
+            os.read(number, 1)
+        else:
+            os.posix_fadvise(number, 0, 0, os.POSIX_FADV_DONTNEED)
+        return 0
+    try:
+        bits_of(send)
+    except OSError:
+        pass
+    return right
+"""
+RECEIVES_BY_CACHE = """
+def dot_product(*given):
+    return bits_of(is_there)
+"""
+
 ATTACKS: dict[str, Attack] = {
     # What was found once, shared by those who tried
     "reference": cheats("return getattr(check, name).reference(*given)"),
@@ -879,6 +915,21 @@ ATTACKS: dict[str, Attack] = {
          + "\nif not torch.cuda.is_available():\n    raise SystemExit('no GPU')"),
         points=FULL,
         note="^$",
+    ),
+    "sends_by_cache": disturbs(CACHE + SENDS_BY_CACHE),
+    "sends_by_cache_to_mincore": Attack(
+        (CACHE + "libc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\n"
+         "def is_there(number, bit):\n    size, seen = ctypes.c_size_t(4096), ctypes.c_byte()\n"
+         "    pages = ctypes.c_void_p(libc.mmap(None, size, 1, 2, number, ctypes.c_long(0)))\n"
+         "    libc.mincore(pages, size, ctypes.byref(seen))\n    libc.munmap(pages, size)\n"
+         "    return seen.value & 1" + RECEIVES_BY_CACHE,),
+        note="ctypes",
+    ),
+    "sends_by_cache_to_preadv": Attack(
+        (CACHE + "def is_there(number, bit):\n    try:\n"
+         "        return os.preadv(number, [bytearray(1)], 0, os.RWF_NOWAIT) > 0\n"
+         "    except BlockingIOError:\n        return 0" + RECEIVES_BY_CACHE,),
+        note="ctypes",
     ),
     # Whoever knows that he is tested
     "tells_who_asks": instead_of(

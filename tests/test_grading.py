@@ -783,6 +783,35 @@ told("word of a file", lambda: called(
 told("word of all files", lambda: called(
     {"x86_64": 300, "aarch64": 262}[os.uname().machine], 0x200, 0))
 fcntl.fcntl(seen, fcntl.F_DUPFD)
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+pages = ctypes.c_void_p(libc.mmap(None, ctypes.c_size_t(4096), 1, 2, seen.fileno(), 0))
+room = ctypes.create_string_buffer(64)
+place, one, size = map(ctypes.c_size_t, (0, 1, 4096))
+part = (ctypes.c_size_t * 2)(ctypes.addressof(room), 1)
+numbers = {  # of each call: what x86_64 and aarch64 call it, and how it is called
+    "to forget what was read": (221, 223, seen.fileno(), place, place, os.POSIX_FADV_DONTNEED),
+    "to read ahead": (187, 213, seen.fileno(), place, size),
+    "which pages are in memory": (27, 232, pages, size, room),
+    "how many pages are in memory": (451, 451, seen.fileno(), (ctypes.c_uint64 * 2)(0, 4096),
+                                     room, 0),
+    "pages of another, aged": (440, 440, os.pidfd_open(os.getpid()),
+                               (ctypes.c_size_t * 2)(pages.value, 4096), one, 20, 0),
+    "pages, aged": (28, 233, pages, size, 20),
+    "pages, out": (28, 233, pages, size, 21),
+    "reading what is in memory": (327, 286, seen.fileno(), part, one, place, place, 0x08),
+    "reading what is not kept": (327, 286, seen.fileno(), part, one, place, place, 0x80),
+    "reading by and by": (206, 0, 1, (ctypes.c_uint64 * 1)()),
+}
+for name, (intel, arm, *given) in numbers.items():
+    number = {"x86_64": intel, "aarch64": arm}[os.uname().machine]
+    told(name, lambda: called(number, *given))
+def advised(kind):
+    with mmap.mmap(-1, 2**20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as kept:
+        kept.madvise(kind)
+for kind in (mmap.MADV_DONTNEED, mmap.MADV_WILLNEED, mmap.MADV_HUGEPAGE, mmap.MADV_FREE):
+    advised(kind)
+os.preadv(seen.fileno(), [bytearray(1)], 0, os.RWF_HIPRI)
 import multiprocessing
 multiprocessing.Lock(), multiprocessing.Value("i", 3)
 told("all", list)
