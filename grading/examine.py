@@ -193,11 +193,12 @@ def examine(
 
     Returns:
         A report of plain data: verdicts by question and test, exceptions and cells left out by
-        number, cells that call what is not there while grading, what stopped it, if anything did,
-        and the seconds that it took, as `Sandbox.seconds` counts them.
+        number, cells that call what is not there while grading, which of these two were found
+        after a hidden input had been sent, and may say what it was, what stopped it, if anything
+        did, and the seconds that it took, as `Sandbox.seconds` counts them.
     """
     report = {"error": "", "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
-    report["seconds"] = 0.0
+    report["seconds"], early = 0.0, {}
     ended: dict[str, str] = {}
     for refused, asked in _together(tests):
         changed: set[str] = set()
@@ -211,9 +212,10 @@ def examine(
                         break
                     report["left_out"][run.at] = str(error)
                     continue
+                report["refused"] = sorted({*report["refused"], *run.refused})
                 if not report["verdicts"]:  # no cell of it has seen a hidden input
                     report["raised"] = run.raised
-                report["refused"] = sorted({*report["refused"], *run.refused})
+                    early = {what: set(report[what]) for what in ("left_out", "refused")}
                 changed |= run.changed
                 if _asked(asked, run, report["verdicts"], ended):
                     break
@@ -226,6 +228,7 @@ def examine(
         }
         if missed:
             _at_the_end(code, missed, refused, limits, report)
+    report["late"] = {what: sorted(set(report[what]) - early[what]) for what in early}
     for name, asked in tests.items():
         reason = ended.get(name) or report["error"] or "there was no time left to try it"
         found = report["verdicts"].setdefault(name, [])

@@ -70,7 +70,7 @@ def load(path: Path, wanted: str) -> dict | None:
 def empty(error: str) -> dict:
     """The report about what cannot be run."""
     found = {"error": error, "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
-    return found | {"seconds": 0.0}
+    return found | {"seconds": 0.0, "late": {}}
 
 
 @functools.cache

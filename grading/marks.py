@@ -23,6 +23,10 @@ _DEVICE = re.compile(  # how torch says that it lacks one
     r"|CUDA is not available"
 )
 _MOST = 20  # exceptions that are shown
+# Of what was found after a hidden input had been sent, no number is for the student's page
+_LEFT_OUT_LATE = "when answers were tried, a cell had to be left out; your instructor sees which"
+_NOT_THERE = "a function of posenc that is not there while grading, so that line was passed over"
+_PASSED_OVER_LATE = f"a cell calls {_NOT_THERE}"
 
 
 @dataclass
@@ -124,8 +128,12 @@ def judge(
     """
     where = headings(cells)
     remarks = [report["error"]] if report["error"] else []
-    remarks += _left_out(report["left_out"], where)
-    remarks += _passed_over(report["refused"], cells, assignment)
+    remarks += _left_out(_found(report, "left_out", late=False), where)
+    remarks += _passed_over(_found(report, "refused", late=False), cells, assignment)
+    late = _left_out(_found(report, "left_out", late=True), where)
+    remarks += [_LEFT_OUT_LATE] * bool(late)
+    passed_over = _passed_over(_found(report, "refused", late=True), cells, assignment)
+    remarks += [_PASSED_OVER_LATE] * bool(passed_over)
     stubs = assignment.stubs(cells)
     remarks += _passed_stubs(stubs, assignment)
     code = [s for n, (kind, s) in enumerate(cells) if kind == "code" and n not in stubs]
@@ -150,7 +158,9 @@ def judge(
         student,
         marks,
         remarks=list(dict.fromkeys(remarks)),
-        flags=_lacking(report["raised"], marks)
+        flags=late
+        + passed_over
+        + _lacking(report["raised"], marks)
         + _no_python(report["raised"], marks)
         + _without_a_gpu(report["raised"], marks)
         + _borrowing(marks)
@@ -217,6 +227,13 @@ def _passed_stubs(stubs: dict[int, str], assignment: Assignment) -> list[str]:
     ]
 
 
+def _found(report: dict, what: str, *, late: bool) -> dict[str, str] | list[int]:
+    """Cells that were left out or refused before a hidden input was sent, or only after it."""
+    after = {str(number) for number in report["late"].get(what, ())}
+    kept = [number for number in report[what] if (str(number) in after) == late]
+    return {n: report[what][n] for n in kept} if isinstance(report[what], dict) else kept
+
+
 def _left_out(reasons: dict[str, str], where: list[str]) -> list[str]:
     """A remark for each cell; for neighbours with one reason, one for all."""
     groups: list[list[int]] = []
@@ -244,10 +261,7 @@ def _passed_over(numbers: Sequence[int], cells: Sequence, assignment: Assignment
     if not own:
         return []
     places = ", ".join(str(n + 1) for n in own[:_SHOWN]) + ", ..." * (len(own) > _SHOWN)
-    return [
-        f"cell {places} calls a function of posenc that is not there while grading, "
-        "so that line was passed over"
-    ]
+    return [f"cell {places} calls {_NOT_THERE}"]
 
 
 def _missing(assignment: Assignment, words: set[str], cells: Sequence) -> list[str]:

@@ -3,6 +3,7 @@
 import argparse
 import base64
 import builtins
+import contextlib
 import csv
 import io
 import json
@@ -27,6 +28,7 @@ from grading import (
     outputs,
     pages,
     rendered,
+    sandbox,
     similar,
     submissions,
     without,
@@ -541,6 +543,48 @@ def test_measuring_what_was_sent_has_a_limit(monkeypatch):
     assert in_general(part["fault"]) == "when it was called, it was stopped"
     assert "takes too long to measure" in ended["q"]
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+
+
+def test_which_cell_fails_once_a_hidden_input_is_sent_is_for_the_instructor(
+    assignment, monkeypatch
+):
+    class Run:
+        """The first ends Python when it is asked, the second in a cell, the third not at all."""
+
+        started = 0
+
+        def __init__(self, *_):
+            self.at, self.refused, self.raised, self.changed, self.words = None, {1}, {}, set(), []
+            self.sandbox = contextlib.nullcontext()
+            self.sandbox.seconds = 1.0
+
+        def start(self):
+            Run.started += 1
+            self.refused |= {2} if Run.started > 1 else set()
+            if Run.started == 2:
+                self.at = 3  # which it may have chosen by the input
+                raise sandbox.Ended("it ended Python")
+
+    def judged(test, _):
+        if Run.started == 1:
+            raise sandbox.Ended("it ended Python")
+        return examine._failed(test, "it gives 1")
+
+    monkeypatch.setattr(examine, "_Run", Run)
+    monkeypatch.setattr(examine, "_judged", judged)
+    cells = [("code", f"posenc.rotate({number})") for number in range(5)]
+    code = [(number, source, False) for number, (_, source) in enumerate(cells)]
+    tests = {"rotated": [Probe("rotated", {"a part": print})]}
+    report = json.loads(json.dumps(examine.examine(code, tests, sandbox.Limits())))
+    report["verdicts"] = {}
+    one = judge("ann", cells, report, assignment)
+    page, note = feedback.page("A title", one).lower(), "; ".join(one.remarks + one.flags).lower()
+    assert "cell 2 calls a function of posenc" in page
+    assert "a cell had to be left out" in page
+    assert "a cell calls a function of posenc" in page
+    for late in ("cell 4", "cell 3", "ended python"):
+        assert late in note
+        assert late not in page
 
 
 @pytest.mark.parametrize(("said", "device"), [
