@@ -6,9 +6,9 @@ wherever they lie: what is inside of a folder that is shown, such as /usr/src, i
 
 Limits, by default: 8 GiB of address space for each process, 4 GiB of memory for all; 16 MiB for
 each file, 1 GiB for all in /tmp, and none without a name; 512 open files for each process; 200
-processes and threads, and as many sockets. The kernel does not hold root to the last two, and to no
-sum of memory: for these the sandbox is looked at several times a second, so a fork bomb may slow
-the machine down for some seconds.
+processes and threads, and as many sockets; 100 000 files, of which each takes memory of the kernel.
+The kernel does not hold root to the last three, and to no sum of memory: for these the sandbox is
+looked at several times a second, so a fork bomb may slow the machine down for some seconds.
 """
 
 import contextlib
@@ -71,6 +71,7 @@ _OPTIONS = (
 # take it out of there: with these, what one sandbox has read tells a later one whatever it likes.
 _FILES = 512
 _SOCKETS = 200  # in all
+_NAMES = 100_000  # of files, links and folders, in all
 _FORBIDDEN = {
     "x86_64": (0xC000003E, {"memfd_create": 319, "memfd_secret": 447, "shmget": 29, "ptrace": 101,
                             "userfaultfd": 323, "io_uring_setup": 425, "keyctl": 250,
@@ -242,6 +243,16 @@ def _sockets(process: psutil.Process) -> int:
     return 0
 
 
+def _names(process: psutil.Process) -> int:
+    """The files, links and folders in what a sandbox may write to."""
+    root, count = f"/proc/{process.pid}/root", 0
+    with contextlib.suppress(OSError):  # it has just ended, or just begun
+        for place in ("/tmp", "/dev/shm") if not os.path.samefile(root, "/") else ():
+            kept = os.statvfs(root + place)
+            count += kept.f_files - kept.f_ffree
+    return count
+
+
 def _tried(limits: Limits) -> str:
     """Why there can be no sandbox here, "" if there can."""
     if not shutil.which("bwrap"):
@@ -379,7 +390,7 @@ class Sandbox:
         Raises:
             Ended: if it breaks one, or has used more than `deadline` seconds.
         """
-        count, memory, sockets, used = 0, 0, 0, 0.0
+        count, memory, sockets, names, used = 0, 0, 0, 0, 0.0
         inside, limit = [], self.limits.memory * GIB
         with contextlib.suppress(psutil.Error):
             inside = psutil.Process(self._process.pid).children(recursive=True)
@@ -391,6 +402,7 @@ class Sandbox:
                 used += sum(times[:4])  # its own, and that of those it waited for
                 self._own[child.pid, child.create_time()] = times.user + times.system
                 sockets = sockets or _sockets(child)
+                names = names or _names(child)
                 self._starved = max(self._starved, starved(child.pid))
         if memory > limit:  # which counts what they share several times
             with contextlib.suppress(psutil.Error):
@@ -402,5 +414,7 @@ class Sandbox:
             raise Ended(f"it started more than {2 * self.limits.processes} processes")
         if sockets > _SOCKETS and not self.limits.by_user:
             raise Ended(f"it opened more than {_SOCKETS} sockets")
+        if names > _NAMES:
+            raise Ended(f"it made more than {_NAMES} files")
         if memory > limit:
             raise Ended(f"it used more than {self.limits.memory:g} GiB of memory")

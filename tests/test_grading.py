@@ -629,6 +629,36 @@ def test_memory_that_processes_share_counts_once():
     assert done.stdout.splitlines() == ["shared", "it used more than 0.25 GiB of memory"]
 
 
+NAMED = """
+import os, sys, time
+for number in range(10_000):
+    os.symlink("x", f"{sys.argv[1]}/{number:0200}")
+print(1, flush=True)
+sys.stdin.readline()
+for number in range(10_000, 10**6):
+    os.symlink("x", f"{sys.argv[1]}/{number:0200}")
+"""
+NAMES = """
+import sys
+from grading.sandbox import Ended, Limits, Sandbox
+with Sandbox([sys.executable, "-S", "-c", *sys.argv[1:]], {}, Limits()) as one:
+    assert one.receive(60.0) == 1
+    one.send("now", 60.0)
+    try:
+        one.receive(60.0)
+    except Ended as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
+def test_files_are_counted_for_each_takes_memory_of_the_kernel(place):
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [PYTHON, "-c", NAMES, NAMED, place]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, env=settings)
+    assert done.stdout == "it made more than 100000 files\n"
+
+
 UNWAITED = """
 import os, signal, sys, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # now nobody waits for them
