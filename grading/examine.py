@@ -120,6 +120,8 @@ class _Run:
         self.sandbox.send(request, deadline)
         for _ in range(_IGNORED):
             said = self.sandbox.receive(deadline)
+            if said is None:  # what may have been the reply: no other will come
+                raise reported(None)
             if isinstance(said, dict) and said.get("id") == number:
                 return self._read(said)
         raise Ended(_NONSENSE)

@@ -155,16 +155,20 @@ def graded(
     """The marks of each submission."""
     made = []
     for one in found:
-        cells, pictures = [], []
+        cells, pictures, is_read = [], [], False
         if not one.fault:
             with contextlib.suppress(ValueError):  # the report says so
                 cells = notebook.read(one.content)
                 pictures = notebook.pictures(one.content, rendered.PICTURES)
+                is_read = True
         try:
             marked = judge(one.student, cells, results[one.student], assignment, pictures)
         except Exception as error:  # as above
             said = f"it could not be graded: {type(error).__name__}: {error}"[:300]
             marked = judge(one.student, [], empty(said), assignment)
+        for mark in marked.marks:
+            if mark.asked.written and not (is_read or one.fault):
+                mark.given = 0.0  # for there is nothing that a person could grade
         made.append(marked)
         made[-1].file, made[-1].id, made[-1].fault = one.file, one.id, one.fault
         made[-1].flags += [one.remark] * bool(one.remark)

@@ -8,6 +8,7 @@
 Every file gets an entry, with a reason if it is not graded. Nothing is unpacked to disk.
 """
 
+import lzma
 import re
 import stat
 import sys
@@ -110,7 +111,7 @@ def _from_zip(path: Path) -> Iterator[tuple[str, bytes, str, int]]:
                         with archive.open(info) as file:
                             content = file.read(LARGEST + 1)
                     except (OSError, EOFError, ValueError, RuntimeError, zlib.error,
-                            zipfile.BadZipFile, NotImplementedError):  # fmt: skip
+                            lzma.LZMAError, zipfile.BadZipFile, NotImplementedError):  # fmt: skip
                         fault = "it cannot be read in the zip"
                 if len(content) > LARGEST:
                     fault, content = _fault(info.filename, LARGEST + 1), b""

@@ -5,6 +5,7 @@ import base64
 import builtins
 import contextlib
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -24,6 +25,7 @@ from _ext import student
 from grading import (
     examine,
     feedback,
+    grade,
     notebook,
     outputs,
     pages,
@@ -43,7 +45,7 @@ from grading.marks import Graded, Mark, judge
 from grading.names import slug
 from grading.questions.master import masters
 from grading.uses import Uses
-from posenc.check import Probe
+from posenc.check import Probe, Wrong
 
 ROOT = Path(__file__).parent.parent
 TESTS = ((2.0, "some"), (2.0, "others"))
@@ -264,6 +266,41 @@ def test_a_zip_may_hold_anything(tmp_path):
     found = {one.student: one for one in submissions.gather(path)}
     assert set(found) == {"doejane", "roe", "bad"}
     assert found["roe"].fault == "it cannot be read in the zip"
+
+
+def test_a_damaged_part_of_a_zip_costs_that_part_alone(tmp_path):
+    path = tmp_path / "canvas.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        for name in ("roe_3_4_x.ipynb", "doejane_1_2_x.ipynb"):
+            archive.writestr(name, "{}" * 1000)
+    data = bytearray(path.read_bytes())
+    start = data.index(b"roe_3_4_x.ipynb") + len("roe_3_4_x.ipynb") + 9  # behind its header
+    data[start : start + 9] = b"\xff" * 9
+    path.write_bytes(data)
+    faults = {one.student: one.fault for one in submissions.gather(path)}
+    assert faults == {"doejane": "", "roe": "it cannot be read in the zip"}
+
+
+def test_who_hands_in_what_nobody_can_read_waits_for_no_points(tmp_path):
+    positions = Assignment.find("01_position_problem")
+    found = [submissions.Submission(name, f"{name}.ipynb", content=b"") for name in ("ann", "eve")]
+    found[0] = dataclasses.replace(found[0], content=b'{"cells": []}')
+    results = {"ann": empty(""), "eve": empty("it cannot be read as a notebook")}
+    ann, eve = grade.graded(found, results, positions)
+    assert (ann.pending, eve.pending, eve.total) == (["order_proof"], [], 0)
+    path = tmp_path / "written.csv"
+    path.write_text("student,question,points,comment\neve,order_proof,2,sent again\n")
+    written.merge(path, [eve])
+    assert eve.total == 2  # a person may give points nevertheless
+
+
+def test_a_line_that_is_no_json_ends_the_question():
+    lines = iter([None, {"id": "no"}])  # the second would not have come before the deadline
+    busy = argparse.Namespace(seconds=0.0, send=lambda *_: 0, receive=lambda _: next(lines))
+    run = argparse.Namespace(sandbox=busy, deadline=9.0)
+    with pytest.raises(Wrong, match="it gives no answer that can be compared"):
+        examine._Run.ask(run, "moved", ())
+    assert next(lines)
 
 
 def test_a_zip_may_be_packed_again_and_have_more_in_it(tmp_path):
