@@ -10,6 +10,7 @@ import pytest
 from _ext import student
 from grading.questions.master import Comparison, Draw, masters
 from posenc import check
+from posenc.check import Probe, frequencies
 from posenc.check.plain import encode
 from tests.answers import Answers
 
@@ -117,6 +118,17 @@ def test_hidden_cases_are_others_for_each_seed_and_no_visible_ones(name, master)
 def test_luck_does_not_decide(name, answer):
     if name not in ("compared", "Root", "my_encoding"):
         assert [refusals(name, answer, seed) for seed in (1, 2, 3)] == [0] * 3
+
+
+@pytest.mark.parametrize("answer", ANSWERS["speeds"].right, ids=label)
+def test_speeds_at_a_limit_are_right_with_every_seed(answer):
+    assert not any(refusals("speeds", answer, seed) for seed in range(10))
+
+
+def test_the_solutions_speeds_are_right_for_all_that_grading_tries():
+    answer = solution("speeds")
+    settings = [(dim, n) for dim in (32, 36, 40, 44, 48) for n in range(500, 1201, 7)]
+    assert Probe("speeds", frequencies.parts(*settings))(answer).passed
 
 
 @pytest.mark.parametrize(("name", "answer", "hint"), WRONG, ids=label)

@@ -521,9 +521,9 @@ def waves_in_bfloat16(positions, dim, base):
     return cos.bfloat16(), sin.bfloat16()
 
 
-def one_turn_at_the_slowest(dim, length):
+def half_a_turn_at_the_slowest(dim, length):
     n = dim // 2
-    return [(2 * math.pi / length) ** (i / (n - 1)) for i in range(n)]
+    return [(math.pi / length) ** (i / (n - 1)) for i in range(n)]
 
 
 def a_smaller_base(dim, length):
@@ -532,6 +532,35 @@ def a_smaller_base(dim, length):
 
 def cubes(dim, length):
     return 3 / length + ((np.arange(dim // 2) + 0.5) / (dim // 2)) ** 3
+
+
+def slowest_at_the_limit(dim, length):
+    base = (2 * length / math.pi) ** (dim / (dim - 2))
+    return [base ** (-2 * i / dim) for i in range(dim // 2)]
+
+
+def slowest_at_the_limit_numpy(dim, length):
+    return np.geomspace(1.0, math.pi / 2 / length, dim // 2)
+
+
+def slowest_at_the_limit_in_float32(dim, length):
+    return torch.logspace(0, math.log10(math.pi / 2 / length), dim // 2)
+
+
+def fastest_at_the_limit(dim, length):
+    return [math.pi, *slowest_at_the_limit(dim, length)[1:]]
+
+
+def fastest_at_the_limit_in_float32(dim, length):
+    return torch.tensor(fastest_at_the_limit(dim, length), dtype=torch.float32)
+
+
+def hardly_less_than_a_quarter(dim, length):
+    return np.geomspace(1.0, 0.999 * math.pi / 2 / length, dim // 2)
+
+
+def hardly_more_than_half_a_turn(dim, length):
+    return [1.001 * math.pi, *slowest_at_the_limit(dim, length)[1:]]
 
 
 def base_of_the_paper(dim, length):
@@ -551,7 +580,7 @@ def evenly_up_to_half_a_turn(dim, length):
 
 
 def one_a_channel(dim, length):
-    return np.repeat(one_turn_at_the_slowest(dim, length), 2)
+    return np.repeat(half_a_turn_at_the_slowest(dim, length), 2)
 
 
 ANSWERS = {
@@ -647,7 +676,16 @@ ANSWERS = {
         ],
     ),
     "speeds": Answers(
-        [one_turn_at_the_slowest, a_smaller_base, cubes],
+        [
+            half_a_turn_at_the_slowest,
+            a_smaller_base,
+            cubes,
+            slowest_at_the_limit,
+            slowest_at_the_limit_numpy,
+            slowest_at_the_limit_in_float32,
+            fastest_at_the_limit,
+            fastest_at_the_limit_in_float32,
+        ],
         [
             (base_of_the_paper, "says nearly the same everywhere"),
             (all_slow, "Which pairs tell the two apart"),
@@ -655,5 +693,6 @@ ANSWERS = {
             (evenly_up_to_half_a_turn, "Which pairs are too fast"),
             (one_a_channel, "One speed a pair"),
         ],
+        nearly=[hardly_less_than_a_quarter, hardly_more_than_half_a_turn],
     ),
 }
