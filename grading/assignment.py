@@ -145,6 +145,11 @@ class Assignment:
             if kind == "code" and number not in stubs
         ]
 
+    @property
+    def points(self) -> dict[str, list[float]]:
+        """What each hidden test of each coded question is worth."""
+        return {q.name: [points for points, _ in q.tests] for q in self.questions if not q.written}
+
     def tests(self, seed: int) -> dict[str, list[Question | Probe]]:
         """The hidden tests of each coded question, drawn with a seed."""
         return {q.name: self.known[q.name].hidden(seed) for q in self.questions if not q.written}

@@ -9,8 +9,10 @@ The questions that refuse functions of `posenc` are asked in a sandbox without t
 A cell that ends Python, fills the memory or does not end is left out, and everything is run again
 without it; so is a question at which that happens. So it costs only what is in it.
 
-An answer that fails, and may call functions that were made anew below it, is asked once more in a
-new sandbox, as it is at the end of the notebook; the better counts, as both are the student's own.
+An answer that fails is asked once more, each time in a new sandbox, as it is at the end of the
+notebook, if functions that it may call were made anew below it, and as it was when its own check
+had called it right, with the cells up to there alone. The version with the most points counts,
+whole: each is the student's own.
 """
 
 import contextlib
@@ -54,6 +56,7 @@ class _Run:
         self.raised: dict[int, str] = {}
         self.refused: set[int] = set()
         self.changed: set[str] = set()  # answers that may be others at the end
+        self.checked: dict[str, int] = {}  # the cell that showed an answer to be right
         self.words: list[str] = []  # what it said of the test that is tried
         program = [PYTHON, "-s", "-P", "-c", _RUNNER.read_text(encoding="utf-8")]
         self.sandbox = Sandbox(program, without.files(refused), limits)
@@ -80,6 +83,10 @@ class _Run:
                 changed = said.get("changed")
                 named = changed if isinstance(changed, list) else []
                 self.changed = {name for name in self._names if name in named}
+                checked = said.get("checked")
+                cells = checked if isinstance(checked, dict) else {}
+                found = {name: cells.get(name) for name in self._names}
+                self.checked = {name: at for name, at in found.items() if self._is_cell(at)}
                 return
             if self._is_cell(said.get("at")):
                 if said["at"] != self.at:  # its time begins once
@@ -185,6 +192,7 @@ def examine(
     code: Sequence[tuple[int, str, bool]],
     tests: dict[str, list[Question | Probe]],
     limits: Limits,
+    points: dict[str, Sequence[float]],
 ) -> dict:
     """Run the notebook and try its answers.
 
@@ -192,6 +200,7 @@ def examine(
         code: number and source of each cell, and whether it was handed out.
         tests: for each coded question, its hidden tests.
         limits: what the submission may use.
+        points: what each of these tests is worth.
 
     Returns:
         A report of plain data: verdicts by question and test, exceptions and cells left out by
@@ -204,6 +213,7 @@ def examine(
     ended: dict[str, str] = {}
     for refused, asked in _together(tests):
         changed: set[str] = set()
+        checked: dict[str, int] = {}
         for run in _runs(code, list(asked), refused, limits, report):
             with run.sandbox:
                 try:
@@ -219,17 +229,22 @@ def examine(
                     report["raised"] = run.raised
                     early = {what: set(report[what]) for what in ("left_out", "refused")}
                 changed |= run.changed
+                checked = run.checked
                 if _asked(asked, run, report["verdicts"], ended):
                     break
         if report["error"]:
             break
-        missed = {
-            name: asked[name]
-            for name in asked
-            if name in changed and not all(v["passed"] for v in report["verdicts"][name])
-        }
-        if missed:
-            _at_the_end(code, missed, refused, limits, report)
+        last = max((number for number, *_ in code), default=0)
+        own = max((number for number, _, is_given in code if not is_given), default=0)
+        for at, names in [(last, changed), *_by_cell(checked, before=own)]:
+            missed = {
+                name: asked[name]
+                for name in asked
+                if name in names and not all(v["passed"] for v in report["verdicts"][name])
+            }
+            if missed:
+                version = [cell for cell in code if cell[0] <= at]
+                _once_more(version, missed, refused, limits, points, report)
     report["late"] = {what: sorted(set(report[what]) - early[what]) for what in early}
     for name, asked in tests.items():
         reason = ended.get(name) or report["error"] or "there was no time left to try it"
@@ -238,14 +253,24 @@ def examine(
     return report
 
 
-def _at_the_end(
+def _by_cell(checked: dict[str, int], *, before: int) -> list[tuple[int, set[str]]]:
+    """The answers that each of these cells has checked."""
+    cells = sorted({number for number in checked.values() if number < before})
+    return [(at, {name for name, number in checked.items() if number == at}) for at in cells]
+
+
+def _once_more(
     code: Sequence[tuple[int, str, bool]],
     tests: dict,
     refused: tuple[str, ...],
     limits: Limits,
+    points: dict[str, Sequence[float]],
     report: dict,
 ) -> None:
-    """Try these answers as they are when all cells have run, and keep what is right."""
+    """Try these answers as they are when these cells have run; who gets more points so keeps them.
+
+    Not the better of each test: two wrong versions are no right one.
+    """
     kept = [cell for cell in code if cell[0] not in report["left_out"]]
     run, verdicts = _Run(kept, list(tests), refused, limits, limits.seconds, late=True), {}
     with run.sandbox, contextlib.suppress(Ended):
@@ -253,9 +278,12 @@ def _at_the_end(
         _asked(tests, run, verdicts, {})
     report["seconds"] += run.sandbox.seconds
     for name, found in verdicts.items():
-        for number, verdict in enumerate(found):
-            if verdict["passed"]:
-                report["verdicts"][name][number] = verdict
+        if _worth(found, points[name]) > _worth(report["verdicts"][name], points[name]):
+            report["verdicts"][name] = found
+
+
+def _worth(verdicts: Sequence[dict], points: Sequence[float]) -> float:
+    return sum(worth for verdict, worth in zip(verdicts, points, strict=False) if verdict["passed"])
 
 
 def _together(tests: dict) -> list[tuple[tuple[str, ...], dict]]:

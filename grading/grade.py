@@ -95,7 +95,8 @@ def run(content: bytes, path: str, seed: int, limits: Limits) -> dict:
     except ValueError as error:
         return empty(str(error))
     try:
-        return examine(_assignment(path).run_of(cells), _tests(path, seed), limits)
+        asked = _assignment(path)
+        return examine(asked.run_of(cells), _tests(path, seed), limits, asked.points)
     except Exception as error:  # a fault of ours costs one submission, and is in its row
         return empty(f"it could not be graded: {type(error).__name__}: {error}"[:300])
 

@@ -61,7 +61,8 @@ def main() -> None:
         try:
             cells = notebook.read(files[0].read_bytes())
             limits = Limits(by_user=by_user)
-            report = examine(assignment.run_of(cells), assignment.tests(seed), limits)
+            tests = assignment.tests(seed)
+            report = examine(assignment.run_of(cells), tests, limits, assignment.points)
         except ValueError as error:
             report = empty(str(error))
     graded = judge("", cells, json.loads(json.dumps(report)), assignment)

@@ -8,11 +8,12 @@ where `given` says that it is a cell as it was handed out. For each {"next": num
 {"go": number} awaited, so that what a cell does, be it to this line, is not taken for another's;
 then {"at": number} as it begins, {"refused": number} if it met an exception with that text,
 {"raised": [number, what]} if it lacked a module or met another exception alone. At last there are
-{"next": null}, likewise, and {"ready": true, "changed": names}. Then come questions {"id", "ask":
-name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is {"id", "values"} or {"id",
-"fault"}. A function is asked as it was when the last cell that made or checked it had run, or, if
-"late", as it is at the end; "changed" names those that may differ. What was a builtin then, such as
-`sum`, is one again, whatever further cells call so.
+{"next": null}, likewise, and {"ready": true, "changed": names, "checked": numbers}. Then come
+questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is {"id",
+"values"} or {"id", "fault"}. A function is asked as it was when the last cell that made or checked
+it had run, or, if "late", as it is at the end; "changed" names those that may differ, and "checked"
+has, for each that its check called right, the number of the last cell that did. What was a builtin
+then, such as `sum`, is one again, whatever further cells call so.
 """
 
 import ast
@@ -72,12 +73,12 @@ def _text(error):
 
 
 def _run(shell, source):
-    """Run code; returns the exception that ended it, if one did."""
+    """Run code; returns what it shows at its end, and the exception that ended it, if one did."""
     try:
         result = shell.run_cell(source, store_history=False)
-        return result.error_before_exec or result.error_in_exec
+        return result.result, result.error_before_exec or result.error_in_exec
     except BaseException as raised:  # which IPython did not catch
-        return raised
+        return None, raised
 
 
 def _left(shell, source, error):
@@ -102,22 +103,24 @@ def run_cells(shell, cells, names, begin, send, refusal):
 
     Returns what all names of the notebook stood for when the last cell that made the function, or
     checked it, had run, for each of `names`: the check saw these, whatever further cells call by
-    them. A cell that was handed out takes no name from a function: students do not look what such
-    a cell calls its pictures.
+    them; and the number of the last cell that showed it to be right. A cell that was handed out
+    takes no name from a function: students do not look what such a cell calls its pictures.
 
     A statement that raises costs itself alone, be it a magic, an import or a call of what is not
     there while grading: those below it in its cell run nevertheless, and earn what they earn.
     """
-    kept = {}
+    from posenc.check import Verdict
+
+    kept, checked = {}, {}
     for number, source, is_given in cells:
         begin(number)
         send({"at": number})
         made = {name: thing for name, thing in shell.user_ns.items() if callable(thing)}
         source = _TIMED.sub("", source)
-        error = _run(shell, source)
+        shown, error = _run(shell, source)
         errors = [] if error is None else [error]
         for statement in _left(shell, source, error) if errors else ():
-            error = _run(shell, statement)
+            shown, error = _run(shell, statement)
             errors += [] if error is None else [error]
         refused = any(refusal in _text(error) for error in errors)
         missing = [error for error in errors if isinstance(error, ModuleNotFoundError)]
@@ -135,7 +138,9 @@ def run_cells(shell, cells, names, begin, send, refusal):
             is_new = answer is not kept.get(name, {}).get(name) or f"check.{name}(" in source
             if callable(answer) and is_new:
                 kept[name] = dict(shell.user_ns)
-    return kept
+        if isinstance(shown, Verdict) and shown.passed and shown.question in names:
+            checked[shown.question] = number
+    return kept, checked
 
 
 def _is_changed(then, now):
@@ -204,10 +209,10 @@ def main():
     shell = _shell()
     gc.enable()
     told = json.loads(given.readline())
-    kept = run_cells(shell, told["cells"], told["names"], begin, send, told["refusal"])
+    kept, checked = run_cells(shell, told["cells"], told["names"], begin, send, told["refusal"])
     begin(None)
     changed = [name for name, then in kept.items() if _is_changed(then, shell.user_ns)]
-    send({"ready": True, "changed": changed})
+    send({"ready": True, "changed": changed, "checked": checked})
     kept = {} if told["late"] else kept
     for line in itertools.chain(early, iter(given.readline, "")):
         request = json.loads(line)

@@ -830,6 +830,39 @@ ATTACKS: dict[str, Attack] = {
         FULL,
         note="^$",
     ),
+    "two_halves": Attack(
+        ("def table(p, dim, base):\n"
+         "    a = p.double()[:, None] / 1e4 ** (torch.arange(0, dim, 2).double() / dim)\n"
+         "    return torch.stack([a.sin(), a.cos()], -1).flatten(1)",
+         "def sinusoidal(positions, dim, base):\n    return table(positions, dim, base)\n"
+         "check.sinusoidal(sinusoidal)",
+         "def table(p, dim, base):\n"  # right for other bases, and for whole positions alone
+         "    a = p.long()[:, None] / base ** (torch.arange(0, dim, 2).double() / dim)\n"
+         "    return torch.stack([a.sin(), a.cos()], -1).flatten(1)"),
+        ("dot_product", "moved", "mended_sinusoidal"),
+        (2, 3, 4, 3),
+    ),
+    "its_name_used_again_below": disturbs(
+        "check.dot_product(dot_product)",
+        "def dot_product(q, k):\n    return (q * k).sum()\nx = torch.ones(3)\ndot_product(x, x)",
+        note="^$",
+    ),
+    "its_name_used_again_by_a_wrong_one": instead_of(
+        "dot_product",
+        "def dot_product(offset, dim, base):\n    return dim / 2\ncheck.dot_product(dot_product)\n"
+        "def dot_product(q, k):\n    return (q * k).sum()",
+    ),
+    "its_constant_changed_below": Attack(
+        ("BASE = torch.tensor([10_000.0], dtype=torch.float64)\n"
+         "def mended_sinusoidal(positions, dim):\n"
+         "    a = positions.double()[:, None] / BASE ** (torch.arange(0, dim, 2).double() / dim)\n"
+         "    return torch.stack([a.sin(), a.cos()], -1).flatten(1)",
+         "verdict = check.mended_sinusoidal(mended_sinusoidal)\nverdict",
+         "BASE /= 10"),
+        ("sinusoidal", "dot_product", "moved"),
+        FULL,
+        note="^$",
+    ),
     "reset_at_the_end": disturbs("%reset -f", note="^$"),
     "renamed_at_the_end": disturbs("sinusoidal = dot_product", points=(0, 3, 4, 3)),
     "stateful": instead_of(
