@@ -12,9 +12,9 @@ import nbformat
 
 from _ext import student
 from grading.questions.master import Comparison, Judged, masters
+from grading.uses import Uses
 from posenc.check import Probe, Question
 
-_MADE = re.compile(r"^(?:(?:async )?def|class)[ \t]++(\w++)|^(\w++)[ \t]*+=(?!=)", re.MULTILINE)
 RUNS = "*Grading runs this notebook from top to bottom, without a network, with"
 
 
@@ -123,13 +123,14 @@ class Assignment:
             The name of the question for the number of each.
         """
         given = {source: name for name, source in self.given_cells.items()}
+        names = [given.get(source.strip()) if kind == "code" else None for kind, source in cells]
         answered, found = set(), {}
-        for number, (kind, source) in enumerate(cells):
-            name = given.get(source.strip()) if kind == "code" else None
+        for number, bound in enumerate(Uses(cells, set()).bound if any(names) else ()):
+            name = names[number]
             if name in answered:
                 found[number] = name
-            elif kind == "code" and name is None:
-                answered |= {name for pair in _MADE.findall(source) for name in pair}
+            elif name is None:
+                answered |= bound
         return found
 
     def run_of(self, cells: Sequence[tuple[str, str]]) -> list[tuple[int, str, bool]]:

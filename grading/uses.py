@@ -9,7 +9,7 @@ import ast
 import itertools
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from grading import notebook
 
@@ -32,6 +32,8 @@ _NO_PYTHON = _words("html HTML latex markdown javascript js svg bash sh script p
 
 _BEFORE_CODE = frozenset(["time", "timeit", "prun"])  # code may stand on the same line
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_COMPREHENSION = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPE = (*_DEFINITION, ast.Lambda, *_COMPREHENSION)  # what is bound in it is bound in it alone
 
 _UNSEEN = _words("""
     bash cmd edit exec julia load loadpy macro perl pypy python python2 python3 R recall rerun ruby
@@ -87,21 +89,23 @@ class Uses:
         self.trees: list[tuple[ast.stmt, list[bool]]] = []  # and which lines of its cell are given
         self.texts: list[str] = []
         self.lines: dict[str, None] = {}  # for IPython, and not of every day
+        self.bound: list[frozenset[str]] = []  # the names that each cell binds
         for kind, source in cells:
+            before = len(self.trees)
             if kind == "code":
                 left -= len(source) + _CELL
                 self._read(source, is_short=left >= 0)
-        nodes = [node for tree, _ in self.trees for node in ast.walk(tree)]
-        self.own = {name for node in nodes for name in _made(node)}
-        self.modules = _modules(nodes)
+            self.bound.append(_bound(tree for tree, _ in self.trees[before:]))
+        self.own = frozenset().union(*self.bound)
+        self.modules = _modules([node for tree, _ in self.trees for node in ast.walk(tree)])
 
     def odd(self) -> list[str]:
         """What has no business in an answer: a person should look at it."""
         names = {word for text in self.texts for word in _odd_words(text)}
         for tree, is_given in self.trees:
-            roots = _roots(tree)
+            roots, own = _roots(tree), _own(tree, self.own)
             for node in _handed_in(tree, is_given):
-                names |= self._odd(node, roots)
+                names |= self._odd(node, roots, own)
         return sorted(names) + [line[:40] for line in self.lines][:5]
 
     # Reading
@@ -138,9 +142,11 @@ class Uses:
         if len(self.lines) < _MOST and line not in self.given and not _is_usual(line):
             self.lines[line] = None
 
-    def _odd(self, node: ast.AST, roots: Mapping[ast.AST, str]) -> set[str]:
+    def _odd(
+        self, node: ast.AST, roots: Mapping[ast.AST, str], own: Mapping[ast.AST, Set[str]]
+    ) -> set[str]:
         if isinstance(node, ast.Name):
-            is_used = isinstance(node.ctx, ast.Load) and node.id not in self.own
+            is_used = isinstance(node.ctx, ast.Load) and node.id not in own[node]
             return {node.id} & (ODD | _BUILTIN if is_used else ODD)
         if isinstance(node, ast.Attribute):
             module = self.modules.get(roots[node], "")
@@ -257,6 +263,46 @@ def _roots(tree: ast.AST) -> dict[ast.AST, str]:
     for node in reversed(list(ast.walk(tree))):  # what is inside comes first
         inner = getattr(node, "value", None) or getattr(node, "func", None)
         found[node] = node.id if isinstance(node, ast.Name) else found.get(inner, "")
+    return found
+
+
+def _parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
+    """What stands in a node: what belongs to the scope around it, and what to one of its own."""
+    parts = list(ast.iter_child_nodes(node))
+    if not isinstance(node, _SCOPE):
+        return parts, []
+    if isinstance(node, _COMPREHENSION):
+        return [], parts
+    inside = [node.body] if isinstance(node, ast.Lambda) else node.body
+    given = getattr(node, "args", None)
+    outside = [*(set(parts) - {given, *inside})]
+    if given:
+        outside += [part for part in (*given.defaults, *given.kw_defaults) if part]
+        names = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg)
+        inside = [*filter(None, names), *inside]
+    return outside, inside
+
+
+def _bound(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that these bind in the scope in which they stand."""
+    todo, found = list(nodes), set()
+    while todo:
+        node = todo.pop()
+        found.update(_made(node))
+        todo += _parts(node)[0]
+    return frozenset(found)
+
+
+def _own(tree: ast.AST, names: frozenset[str]) -> dict[ast.AST, frozenset[str]]:
+    """For each node the names that are bound in its scope or in one around it."""
+    todo, found = [(tree, names)], {}
+    while todo:
+        node, own = todo.pop()
+        found[node] = own
+        outside, inside = _parts(node)
+        todo += [(part, own) for part in outside]
+        local = own | _bound(inside) if inside else own
+        todo += [(part, local) for part in inside]
     return found
 
 

@@ -359,6 +359,18 @@ def test_odd_code_is_named_however_it_is_written():
 
 
 @pytest.mark.parametrize("code", [
+    "def f(exec):\n    pass\nexec('1')", "f = lambda exec: 1\nexec('1')",
+    "[1 for eval in x]\neval(y)", "def f(x=lambda exec: 1):\n    exec('1')",
+    "class A:\n    def open(self):\n        pass\nopen(x)", "def f(exec, y=exec('1')):\n    pass",
+])  # fmt: skip
+def test_a_name_of_ones_own_is_so_in_its_scope_alone(code):
+    assert odd(code)
+
+
+@pytest.mark.parametrize("code", [
+    "def f(exec):\n    return [lambda: exec(x) for x in y]", "lambda open: open(1)",
+    "def open(x):\n    return x\ndef f(x):\n    return open(x)", "[eval(1) for eval in x]",
+    "class A:\n    compile = len\n    x = compile('')", "def f(*open, **exec):\n    exec(open)",
     "x = 7 % 3\nassert x != 2\ny = x %3",
     "%matplotlib inline\n%timeit f(2)\n%load_ext autoreload\n%%time\n%config X = 1",
     "!pip install -q pandas==2.1",
@@ -547,7 +559,10 @@ def test_a_stub_below_an_answer_does_not_undo_it():
     stub = ("code", sinusoids.given_cells["moved"])
     place = cells.index(stub)
     assert sinusoids.stubs(cells) == sinusoids.stubs([*cells, *cells]) == {}
-    for own in ("def moved(*x):\n    return x", "import os\nmoved = lambda *x: x"):
+    for own in ("def moved(*x):\n    return x", "import os\nmoved = lambda *x: x",
+                "with torch.no_grad():\n    def moved(*x):\n        return x",
+                "%matplotlib inline\nmoved: Callable = max", "from helpers import moved",
+                "a, (b, moved) = 1, (2, max)", "print(moved := max)"):  # fmt: skip
         mine = [*cells[:place], ("code", own), *cells[place:]]
         assert sinusoids.stubs(mine) == {place + 1: "moved"}
         run = {number: (source, given) for number, source, given in sinusoids.run_of(mine)}
@@ -558,7 +573,8 @@ def test_a_stub_below_an_answer_does_not_undo_it():
         remarks = judge("ann", mine, empty(""), sinusoids).remarks
         assert f"cell {place + 2} is as it was handed out, and 2.3 is answered above it, so it " \
             "was passed over" in remarks  # fmt: skip
-    for other in ("moved(1)", "moved == 1", "  moved = 1", "removed = 1", "print(moved)"):
+    for other in ("moved(1)", "moved == 1", "  moved = 1", "removed = 1", "print(moved)",
+                  "def f(moved):\n    moved = 1", "[1 for moved in x]", "x.moved = 1"):  # fmt: skip
         assert sinusoids.stubs([("code", other), stub]) == {}
     start = time.process_time()
     sinusoids.stubs([("code", "a" * 3_000_000 + " " * 3_000_000), ("code", "a=" * 3_000_000)])
