@@ -10,9 +10,10 @@ import pytest
 from _ext import student
 from grading.questions.master import Comparison, Draw, masters
 from posenc import check
-from posenc.check import Probe, frequencies
+from posenc.check import Probe, Values, Wrong, frequencies, luck
 from posenc.check.plain import encode
 from tests.answers import Answers
+from tests.answers.chapter_7 import by_students_t_at
 
 MASTERS = {int(path.name[:2]): nbformat.read(path, as_version=4) for path in student.masters()}
 ANSWERS: dict[str, Answers] = {
@@ -118,6 +119,30 @@ def test_hidden_cases_are_others_for_each_seed_and_no_visible_ones(name, master)
 def test_luck_does_not_decide(name, answer):
     if name not in ("compared", "Root", "my_encoding"):
         assert [refusals(name, answer, seed) for seed in (1, 2, 3)] == [0] * 3
+
+
+def caught(share, seed, seeds):
+    """Whether a rule is called wrong that is so in this share of all cases with nothing in them."""
+    rule = by_students_t_at(share)
+    caution = luck.parts(seed, seeds)["equal methods are called equal"]
+    try:
+        return any(caution(lambda arguments: Values.read(rule(*arguments))))
+    except Wrong:
+        return True
+
+
+@pytest.mark.parametrize("seeds", [5, 14])
+def test_whether_a_rule_keeps_the_promise_is_no_matter_of_luck(seeds):
+    for seed in range(12):
+        assert not any(caught(share, seed, seeds) for share in (0.05, 0.10, 0.11))
+        assert caught(0.2, seed, seeds)
+
+
+def test_rows_are_turned_at_positions_out_of_order_with_every_seed():
+    for seed in range(30):
+        for case in masters()["rotated"].tests[1].draw(Draw(seed, "x")):
+            places = case.arguments[1].tolist()
+            assert sorted(places) not in (places, places[::-1])
 
 
 @pytest.mark.parametrize("answer", ANSWERS["speeds"].right, ids=label)

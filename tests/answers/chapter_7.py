@@ -7,6 +7,7 @@ from torch import nn
 
 from posenc import alibi_bias, alibi_slopes, sinusoidal_encoding
 from posenc.lab import TASKS, Method, Recipe, Transformer, evaluate, train
+from posenc.lab.paired import student
 from tests.answers import Answers
 
 
@@ -378,6 +379,17 @@ def by_arrays(first, second):
     return int(gains.mean() > reach) - int(gains.mean() < -reach)
 
 
+def by_students_t_at(share):
+    """Student's t, wrong in this share of all cases in which there is nothing."""
+
+    def rule(first, second):
+        gains = np.subtract(second, first)
+        reach = student(1 - share / 2, len(gains) - 1) * gains.std(ddof=1) / math.sqrt(len(gains))
+        return int(gains.mean() > reach) - int(gains.mean() < -reach)
+
+    return rule
+
+
 def by_signs(first, second):
     n, wins = len(first), sum(a < b for a, b in zip(first, second, strict=True))
     losses = sum(a > b for a, b in zip(first, second, strict=True))
@@ -501,6 +513,6 @@ ANSWERS = {
             (by_a_hundredth, "Which unit"),
             (higher_is_better, "the better the lower"),
         ],
-        nearly=[of_known_spread],
+        nearly=[of_known_spread, by_students_t_at(0.2)],
     ),
 }
