@@ -159,28 +159,35 @@ def _bring_back(names, then):
     names.update(then)
 
 
-def reply(shell, request, kept):
-    """What the notebook's function says to one question."""
+def _replies():
+    """The function that puts a question; all that it needs is loaded now, before a cell has run."""
+    from posenc.check import encodings, frequencies, luck, reading  # noqa: F401
     from posenc.check.calls import Wrong
     from posenc.check.plain import decode
     from posenc.check.ways import ask
 
-    try:
-        if request["ask"] in kept:  # once: what it changes stays changed
-            _bring_back(shell.user_ns, kept.pop(request["ask"]))
-        values = ask(
-            shell.user_ns.get(request["ask"]),
-            tuple(decode(request["arguments"])),
-            way=request["way"],
-            seconds=request["seconds"],
-            refuses=request["refuses"],
-            seed=request["seed"],
-        )
-        return {"values": values.encode()}
-    except Wrong as error:
-        return {"fault": str(error)[:400]}
-    except BaseException as error:
-        return {"fault": f"it raised {_text(error)}"}
+    def reply(answers, request, kept):
+        """What the notebook's function says to one question."""
+        try:
+            if request["ask"] in kept:  # once: what it changes stays changed
+                _bring_back(answers, kept.pop(request["ask"]))
+            values = ask(
+                answers.get(request["ask"]),
+                tuple(decode(request["arguments"])),
+                way=request["way"],
+                seconds=request["seconds"],
+                refuses=request["refuses"],
+                seed=request["seed"],
+            )
+            return {"values": values.encode()}
+        except Wrong as error:
+            return {"fault": str(error)[:400]}
+        except BaseException as error:
+            return {"fault": f"it raised {_text(error)}"}
+
+    settings = {"arguments": [], "way": "call", "seconds": 10.0, "refuses": [], "seed": 0}
+    reply({"one": lambda: 1.0}, {"ask": "one", **settings}, {})  # some is loaded when it is used
+    return reply
 
 
 def main():
@@ -203,21 +210,23 @@ def main():
                 return
 
     gc.disable()  # while what takes its time is loaded, which is nobody's cell's
-    import posenc.check.ways  # noqa: F401
-
+    reply = _replies()
     _on_the_processor()
     shell = _shell()
     gc.enable()
+    modules, places = dict(sys.modules), list(sys.path)
     told = json.loads(given.readline())
     kept, checked = run_cells(shell, told["cells"], told["names"], begin, send, told["refusal"])
     begin(None)
+    sys.modules.update(modules | sys.modules)  # those that a cell took away are there again
+    sys.path.extend(place for place in places if place not in sys.path)
     changed = [name for name, then in kept.items() if _is_changed(then, shell.user_ns)]
     send({"ready": True, "changed": changed, "checked": checked})
     kept = {} if told["late"] else kept
     for line in itertools.chain(early, iter(given.readline, "")):
         request = json.loads(line)
         if "ask" in request:
-            send({"id": request["id"], **reply(shell, request, kept)})
+            send({"id": request["id"], **reply(shell.user_ns, request, kept)})
 
 
 if __name__ == "__main__":

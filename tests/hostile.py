@@ -830,6 +830,15 @@ ATTACKS: dict[str, Attack] = {
         FULL,
         note="^$",
     ),
+    "takes_modules_away": disturbs(
+        "for name in list(sys.modules):\n"
+        "    if name.startswith(('torch', 'posenc', 'numpy', 'json')):\n"
+        "        del sys.modules[name]\n"
+        "sys.path.clear()"
+    ),
+    "opens_no_more_files": disturbs(
+        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))", note="^$"
+    ),
     "two_halves": Attack(
         ("def table(p, dim, base):\n"
          "    a = p.double()[:, None] / 1e4 ** (torch.arange(0, dim, 2).double() / dim)\n"
