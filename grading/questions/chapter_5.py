@@ -85,8 +85,8 @@ def _rotated_elsewhere(draw: Draw) -> list[Case]:
 def _rotated_at_other_bases(draw: Draw) -> list[Case]:
     cases = []
     for base, dim in ((draw.base(30, 900), 10), (draw.base(200_000, 900_000), 6)):
-        positions = torch.tensor(draw.sample(range(1, 40), 2))
-        x = draw.normal(2, dim, dtype=torch.float64)
+        positions = torch.tensor(draw.unordered(range(1, 40), 3))
+        x = draw.normal(3, dim, dtype=torch.float64)
         cases.append(Case(f"base {base:g}", x, positions, base))
     return cases
 
