@@ -513,6 +513,6 @@ ANSWERS = {
             (by_a_hundredth, "Which unit"),
             (higher_is_better, "the better the lower"),
         ],
-        nearly=[of_known_spread, by_students_t_at(0.2)],
+        nearly=[of_known_spread],
     ),
 }
