@@ -608,6 +608,7 @@ def test_which_cell_fails_once_a_hidden_input_is_sent_is_for_the_instructor(
 
         def __init__(self, *_):
             self.at, self.refused, self.raised, self.changed, self.words = None, {1}, {}, set(), []
+            self.checked = {}
             self.sandbox = contextlib.nullcontext()
             self.sandbox.seconds = 1.0
 
@@ -628,7 +629,8 @@ def test_which_cell_fails_once_a_hidden_input_is_sent_is_for_the_instructor(
     cells = [("code", f"posenc.rotate({number})") for number in range(5)]
     code = [(number, source, False) for number, (_, source) in enumerate(cells)]
     tests = {"rotated": [Probe("rotated", {"a part": print})]}
-    report = json.loads(json.dumps(examine.examine(code, tests, sandbox.Limits())))
+    found = examine.examine(code, tests, sandbox.Limits(), {"rotated": [1.0]})
+    report = json.loads(json.dumps(found))
     report["verdicts"] = {}
     one = judge("ann", cells, report, assignment)
     page, note = feedback.page("A title", one).lower(), "; ".join(one.remarks + one.flags).lower()
