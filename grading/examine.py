@@ -12,7 +12,7 @@ without it; so is a question at which that happens. So it costs only what is in 
 An answer that fails is asked once more, each time in a new sandbox, as it is at the end of the
 notebook, if functions that it may call were made anew below it, and as it was when its own check
 had called it right, with the cells up to there alone. The version with the most points counts,
-whole: each is the student's own.
+whole: each is the student's own. All these runs of a notebook share one more limit.
 """
 
 import contextlib
@@ -34,6 +34,7 @@ _RUNNER = Path(__file__).with_name("runner.py")
 _IGNORED = 1000  # messages that nobody asked for; then it is talking nonsense
 _SAID = 4  # messages about a cell
 _NONSENSE = "it sends what nobody asked for"
+_TAKING = 5.0  # seconds until a message is taken, by who does nothing but wait for it
 _LEAST = 20.0  # seconds that are kept for asking
 _JUDGING = 300.0  # seconds of this side's own processor time for a test: whatever was sent
 _WORDS = 5  # texts of a notebook's own that are kept for each test
@@ -79,6 +80,7 @@ class _Run:
                 continue
             if "next" in said and (said["next"] is None or self._is_cell(said["next"])):
                 self.sandbox.send({"go": said["next"]}, self.deadline)  # all before it is in limits
+                cell_deadline = min(cell_deadline, self.sandbox.seconds + _TAKING)
             if said.get("ready") is True:
                 changed = said.get("changed")
                 named = changed if isinstance(changed, list) else []
@@ -123,14 +125,19 @@ class _Run:
         number = secrets.token_hex(8)
         request = {"id": number, "ask": name, "way": way, "arguments": encode(arguments)}
         request |= {"seconds": seconds, "refuses": list(refuses), "seed": seed}
-        deadline = min(self.deadline, self.sandbox.seconds + 2 * seconds + 10)
+        taking = self.sandbox.seconds + _TAKING
+        deadline = min(self.deadline, taking)
         self.sandbox.send(request, deadline)
         for _ in range(_IGNORED):
             said = self.sandbox.receive(deadline)
             if said is None:  # what may have been the reply: no other will come
                 raise reported(None)
-            if isinstance(said, dict) and said.get("id") == number:
+            if not isinstance(said, dict):
+                continue
+            if said.get("id") == number:
                 return self._read(said)
+            if said.get("taken") == number:  # which a cell of the notebook has not eaten
+                deadline = min(self.deadline, taking + 2 * seconds + 10)
         raise Ended(_NONSENSE)
 
     def _read(self, said: dict) -> Values:
@@ -211,6 +218,7 @@ def examine(
     report = {"error": "", "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
     report["seconds"], early = 0.0, {}
     ended: dict[str, str] = {}
+    again = limits.seconds  # for whatever is asked once more
     for refused, asked in _together(tests):
         changed: set[str] = set()
         checked: dict[str, int] = {}
@@ -242,9 +250,11 @@ def examine(
                 for name in asked
                 if name in names and not all(v["passed"] for v in report["verdicts"][name])
             }
-            if missed:
+            if missed and again > 0:
                 version = [cell for cell in code if cell[0] <= at]
-                _once_more(version, missed, refused, limits, points, report)
+                again -= _once_more(version, missed, refused, limits, again, points, report)
+    if again <= 0 and not report["error"]:
+        report["error"] = f"what was asked once more took longer than {limits.seconds:g} seconds"
     report["late"] = {what: sorted(set(report[what]) - early[what]) for what in early}
     for name, asked in tests.items():
         reason = ended.get(name) or report["error"] or "there was no time left to try it"
@@ -264,15 +274,17 @@ def _once_more(
     tests: dict,
     refused: tuple[str, ...],
     limits: Limits,
+    left: float,
     points: dict[str, Sequence[float]],
     report: dict,
-) -> None:
+) -> float:
     """Try these answers as they are when these cells have run; who gets more points so keeps them.
 
-    Not the better of each test: two wrong versions are no right one.
+    Not the better of each test: two wrong versions are no right one. Returns the seconds it took,
+    of those that are left: the notebook says how often it is asked, and not how long.
     """
     kept = [cell for cell in code if cell[0] not in report["left_out"]]
-    run, verdicts = _Run(kept, list(tests), refused, limits, limits.seconds, late=True), {}
+    run, verdicts = _Run(kept, list(tests), refused, limits, left, late=True), {}
     with run.sandbox, contextlib.suppress(Ended):
         run.start()
         _asked(tests, run, verdicts, {})
@@ -280,6 +292,7 @@ def _once_more(
     for name, found in verdicts.items():
         if _worth(found, points[name]) > _worth(report["verdicts"][name], points[name]):
             report["verdicts"][name] = found
+    return run.sandbox.seconds
 
 
 def _worth(verdicts: Sequence[dict], points: Sequence[float]) -> float:

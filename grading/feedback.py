@@ -8,6 +8,7 @@ import jinja2
 
 from grading.known import hint_in_general, in_general
 from grading.marks import Graded
+from posenc.check.question import LATER
 
 _NUMBER = re.compile(r"-?\d[\d.]*")
 
@@ -33,7 +34,8 @@ def said(verdict: dict, public: Set[str] = frozenset(), *, show_right: bool) -> 
         show_right: whether right numbers and inputs are shown.
     """
     lines, parts = [], verdict["parts"]
-    same = {part["fault"] and in_general(part["fault"]) for part in parts}
+    asked = [part["fault"] for part in parts if part["fault"] != LATER]
+    same = {fault and in_general(fault) for fault in asked}
     if len(parts) > 1 and len(same) == 1 and "" not in same and not show_right:
         return ["NO   every case", f"     {same.pop()}"]
     for part in parts:

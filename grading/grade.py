@@ -185,9 +185,8 @@ def the_gradebook(options: argparse.Namespace, assignment: Assignment) -> Gradeb
     return Gradebook(Path(options.gradebook), titles, possible)
 
 
-def fill(gradebook: Gradebook, out: Path, marked: list[Graded]) -> None:
+def write_filled(gradebook: Gradebook, out: Path, text: str, said: list[str]) -> None:
     """Write the gradebook with the totals in it, and say what is not in it."""
-    text, said = gradebook.fill(marked)
     outputs.write(out / "gradebook.csv", text)
     for line in said:
         print(f"not in the gradebook: {line}", file=sys.stderr)
@@ -271,11 +270,12 @@ def main() -> None:
     if any(asked.written for asked in assignment.questions):
         outputs.write(out / "written.csv", written.merge(out / "written.csv", marked))
     written.override(out / "overrides.csv", marked)
+    filled = gradebook.fill(marked) if gradebook else ()  # which notes who has no row there
     outputs.write_all(out, assignment, marked, options)
     print(f"==> {len(marked)} submissions: {out / 'grades.csv'}, {out / 'feedback'}")
     print(f"==> The whole class: {out / 'class.html'}")
     if gradebook:
-        fill(gradebook, out, marked)
+        write_filled(gradebook, out, *filled)
     if any(one.pending for one in marked):
         print(f"==> Fill in the points of {out / 'written.csv'}, then give the same command again")
         print(f"    The answers, beside the rubric: {out / 'answers'}")

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grading.marks import Graded
+from grading.names import read_as
 
 _NAMES = ("Student", "SIS Login ID", "SIS User ID", "Full name", "Email address", "Username")
 _CANVAS, _MOODLE = ("Student", "ID", "Section"), ("Identifier", "Grade")
@@ -80,7 +81,7 @@ class Gradebook:
             said = {
                 self._at(row, self._grade)
                 for row in self.rows
-                if "Points Possible" in self._at(row, 0)
+                if "Points Possible" in self._at(row, 0) and not self._number(row)
             }
         numbers = {float(text.replace(",", ".")) for text in said if _is_number(text)}
         if len(numbers) > 1:
@@ -96,7 +97,7 @@ class Gradebook:
         return self._at(row, self.columns.index(column)) if column in self.columns else ""
 
     def fill(self, marked: list[Graded]) -> tuple[str, list[str]]:
-        """Write the points into the table.
+        """Write the points into the table, and a note for whoever has no row there.
 
         Returns:
             The new table, and a line about each student whose points are not in it.
@@ -108,6 +109,7 @@ class Gradebook:
             row = self.rows[place] if place is not None else None
             if row is None:
                 said.append(f"{one.student}: no row there is this student's alone")
+                one.flags.append("no row of the gradebook is this student's alone")
             elif one.pending:
                 said.append(f"{one.student}: not graded yet: {', '.join(one.pending)}")
             elif self._cell(row, "Grade can be changed") == "No":
@@ -135,7 +137,7 @@ class Gradebook:
                     names[name].add(place)
         found = {}
         for one in marked:
-            places = numbers[one.id] if one.id else names[_plain(one.student)]
+            places = numbers[one.id] if one.id else names[read_as(one.student)]
             if len(places) == 1:
                 found[one.student] = next(iter(places))
         twice = [place for place in found.values() if list(found.values()).count(place) > 1]
@@ -150,11 +152,11 @@ class Gradebook:
         """Every form of the name: Canvas's files have "lastfirst", its table "Last, First"."""
         for column in _NAMES:
             if name := self._cell(row, column):
-                yield _plain(name)
-                yield _plain(name.partition("@")[0])
+                yield read_as(name)
+                yield read_as(name.partition("@")[0])
                 last, comma, first = name.partition(",")
                 if comma:
-                    yield _plain(first + last)
+                    yield read_as(first + last)
 
     def _text(self) -> str:
         kept = range(len(self.columns))
@@ -165,10 +167,6 @@ class Gradebook:
         for row in (self.columns, *self.rows):
             writer.writerow([row[place] if place < len(row) else "" for place in kept])
         return self._mark + made.getvalue()
-
-
-def _plain(name: str) -> str:
-    return "".join(c for c in name.casefold() if c.isalnum())
 
 
 def _is_number(text: str) -> bool:

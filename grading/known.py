@@ -33,6 +33,7 @@ _REPORTED = (
 )
 _SLOW = "it did not finish in time"
 _ELSE = "it gives no answer that can be compared"
+_MISSED = "it does not do what this part asks"  # of what is measured, and not compared
 REPORTED = tuple(dict.fromkeys([_SLOW, *(said for _, said, _ in _REPORTED), _ELSE]))
 
 _FOUND = {  # how a fault begins that the grader's side found -> what is said of it
@@ -76,7 +77,7 @@ def in_general(fault: str) -> str:
     for beginning, said in _FOUND.items():
         if fault.startswith(beginning):
             return said
-    return _ELSE
+    return _MISSED
 
 
 def hint_in_general(hint: str) -> str:

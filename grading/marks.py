@@ -12,6 +12,7 @@ from grading import notebook, rendered, without, written
 from grading.assignment import RUNS, Asked, Assignment
 from grading.submissions import plain
 from grading.uses import Uses
+from posenc.check.ways import ALL
 
 _A_TEXT = 40  # characters that are more than a remark
 _SHOWN = 5  # places that are named
@@ -322,4 +323,4 @@ def _odd(cells: Sequence[tuple[str, str]], assignment: Assignment) -> list[str]:
 def _refused(asked: Asked) -> set[str]:
     """The names of what is not there for a question."""
     named = {name.rpartition(".")[2] for name in asked.refuses}
-    return named | set(posenc.__all__) if without.ALL in named else named
+    return named | set(posenc.__all__) if ALL in named else named

@@ -2,11 +2,11 @@
 
 import json
 import re
-import unicodedata
 from collections.abc import Sequence, Set
 
+from grading.names import normal
+
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_PART = re.compile(r"\S{1,100}")
 _COMMENT = re.compile(r"^[ \t]*#[^\n'\"]*$", re.MULTILINE)  # and nothing else on its line
 _ASIDE = re.compile(
     r"""
@@ -69,7 +69,7 @@ def pictures(content: bytes, kinds: Sequence[str]) -> list[dict[str, str]]:
 
 def words(code: str) -> set[str]:
     """Every word that could be a name in Python, which reads wide letters as plain ones."""
-    return set(_WORD.findall(_COMMENT.sub("", _plain(code))))
+    return set(_WORD.findall(_COMMENT.sub("", normal("NFKC", code))))
 
 
 def bare(code: str) -> str:
@@ -80,17 +80,10 @@ def bare(code: str) -> str:
         is_code = "f" in kind.lower()
         return re.sub("['\"]", " ", match[0].removeprefix(kind)) if is_code else " "
 
-    return _plain(_ASIDE.sub(left, code))
+    return normal("NFKC", _ASIDE.sub(left, code))
 
 
 def told(code: str) -> str:
     """What somebody may have written for a reader: comments, and texts in three quotes."""
     found = (match[0].lstrip("bBfFrRuU") for match in _ASIDE.finditer(code))
     return "\n".join(text for text in found if text.startswith(("#", '"""', "'''")))
-
-
-def _plain(code: str) -> str:
-    """Wide letters as plain ones; NFKC takes quadratic time for marks in disorder, so in parts."""
-    if code.isascii():
-        return code
-    return _PART.sub(lambda part: unicodedata.normalize("NFKC", part[0]), code)

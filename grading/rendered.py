@@ -1,13 +1,16 @@
 """HTML of what students write: Markdown, formulas, pictures of their own, and nothing that acts.
 
 The text is a stranger's. HTML in it is shown, not used; a formula becomes MathML; a picture must be
-in the notebook itself; and what comes out passes a list of allowed tags and attributes. Where
-that takes too long, the page shows the text as it was typed.
+in the notebook itself, and no larger than a browser can unfold; and what comes out passes a list of
+allowed tags and attributes. Where that takes too long, the page shows the text as it was typed.
 """
 
+import base64
 import functools
 import html
+import io
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -19,6 +22,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+from PIL import Image
 
 from posenc.check.calls import Wrong, call
 
@@ -26,6 +30,7 @@ SECONDS = 5.0
 LONGEST = 50_000  # characters
 LONGEST_FORMULA = 2_000
 LARGEST = 8_000_000  # characters of all pictures in an answer
+MOST_PIXELS = 100_000_000  # of all pictures in an answer: eight photos of a phone
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _SOURCE = re.compile(rf"data:(?:{'|'.join(PICTURES)});base64,[A-Za-z0-9+/=]+")
 # As HTML, which is how one gives a picture a width
@@ -101,13 +106,14 @@ def _as_typed(texts: Iterable[str]) -> Markup:
 
 
 def _all(pieces: tuple) -> str:
-    written = [_markdown(text, dict(pictures)) for text, pictures in pieces]
+    shown: dict[str, int] = {}
+    written = [_markdown(text, dict(pictures), shown) for text, pictures in pieces]
     if sum(map(len, written)) > LARGEST:
         raise Wrong("its pictures are too large")
     return "\n".join(map(_clean, written))
 
 
-def _markdown(text: str, pictures: Mapping[str, str]) -> str:
+def _markdown(text: str, pictures: Mapping[str, str], shown: dict[str, int]) -> str:
     parser = _parser()
     tokens = parser.parse(_IMAGE.sub(r"![a picture](\1)", text))
     for token in tokens:
@@ -115,7 +121,7 @@ def _markdown(text: str, pictures: Mapping[str, str]) -> str:
             token.tag = f"h{min(int(token.tag[1]) + 3, 6)}"  # below the page's own headings
         for child in token.children or ():
             if child.type == "image":
-                _place(child, pictures)
+                _place(child, pictures, shown)
         if sum(len(child.attrs.get("src", "")) for child in token.children or ()) > LARGEST:
             raise Wrong("its pictures are too large")
     return parser.renderer.render(tokens, parser.options, {})
@@ -141,17 +147,37 @@ def _allowed(tag: str, attribute: str, value: str) -> str | None:
     return value
 
 
-def _place(image: Token, pictures: Mapping[str, str]) -> None:
-    """A picture of this cell; any other becomes words."""
+def _place(image: Token, pictures: Mapping[str, str], shown: dict[str, int]) -> None:
+    """A picture of this cell; any other becomes words, as does one too many for a browser."""
     source = str(image.attrs.get("src", ""))
     scheme, _, name = source.partition(":")
     kept = pictures.get(unquote(name), "") if scheme == "attachment" else source
+    said = "a picture that is not in the notebook"
     if _SOURCE.fullmatch(kept):
-        image.attrs["src"] = kept
-        return
+        size = shown.get(kept) or _pixels(kept)
+        if size and sum({**shown, kept: size}.values()) <= MOST_PIXELS:
+            shown[kept] = size
+            image.attrs["src"] = kept
+            return
+        source, said = "", "a file that is no picture"
+        if size:
+            said = f"a picture of {size / 1e6:.0f} million pixels, too many for a page"
     image.type, image.tag, image.nesting = "text", "", 0
-    image.content = f"[a picture that is not in the notebook: {image.content or source[:200]}]"
+    image.content = f"[{': '.join(filter(None, (said, image.content or source[:200])))}]"
     image.children = None
+
+
+def _pixels(source: str) -> int:
+    """How many pixels a picture has, by its head, which is all that is read; 0 for no picture."""
+    kinds = [kind.partition("/")[2].upper() for kind in PICTURES]  # whatever its name says it is
+    try:
+        data = io.BytesIO(base64.b64decode(source.partition(",")[2]))
+        with warnings.catch_warnings(action="ignore"), Image.open(data, formats=kinds) as image:
+            return image.width * image.height
+    except Image.DecompressionBombError as error:
+        return int(re.search(r"\d+", str(error))[0])
+    except Exception:  # it has a class for each damage
+        return 0
 
 
 @functools.cache

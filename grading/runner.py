@@ -9,11 +9,12 @@ where `given` says that it is a cell as it was handed out. For each {"next": num
 then {"at": number} as it begins, {"refused": number} if it met an exception with that text,
 {"raised": [number, what]} if it lacked a module or met another exception alone. At last there are
 {"next": null}, likewise, and {"ready": true, "changed": names, "checked": numbers}. Then come
-questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; the reply is {"id",
-"values"} or {"id", "fault"}. A function is asked as it was when the last cell that made or checked
-it had run, or, if "late", as it is at the end; "changed" names those that may differ, and "checked"
-has, for each that its check called right, the number of the last cell that did. What was a builtin
-then, such as `sum`, is one again, whatever further cells call so.
+questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; {"taken": id} says
+that one was read, and the reply is {"id", "values"} or {"id", "fault"}. A function is asked as it
+was when the last cell that made or checked it had run, or, if "late", as it is at the end;
+"changed" names those that may differ, and "checked" has, for each that its check called right, the
+number of the last cell that did. What was a builtin then, such as `sum`, is one again, whatever
+further cells call so.
 """
 
 import ast
@@ -82,7 +83,10 @@ def _run(shell, source):
 
 
 def _left(shell, source, error):
-    """The statements behind the one that raised, up to a `raise`, which always ends a cell."""
+    """The statements behind the one that raised, up to a `raise`, which always ends a cell.
+
+    Where one `import` of several names raised, each of these comes first, alone.
+    """
     trace = error.__traceback__
     while trace and trace.tb_frame.f_globals is not shell.user_ns:
         trace = trace.tb_next
@@ -94,8 +98,10 @@ def _left(shell, source, error):
         for node in ast.parse(shell.transform_cell(source)).body
         if (node.end_lineno, node.end_col_offset) > (line, column)
     ]
-    ran = itertools.takewhile(lambda node: not isinstance(node, ast.Raise), left)
-    return list(map(ast.unparse, ran))[1:]
+    ran = [*itertools.takewhile(lambda node: not isinstance(node, ast.Raise), left)]
+    names = ran[0].names if ran and isinstance(ran[0], ast.Import) else []
+    alone = [ast.Import([name]) for name in names] if len(names) > 1 else []
+    return list(map(ast.unparse, [*alone, *ran[1:]]))
 
 
 def run_cells(shell, cells, names, begin, send, refusal):
@@ -226,6 +232,7 @@ def main():
     for line in itertools.chain(early, iter(given.readline, "")):
         request = json.loads(line)
         if "ask" in request:
+            send({"taken": request["id"]})
             send({"id": request["id"], **reply(shell.user_ns, request, kept)})
 
 

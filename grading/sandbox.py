@@ -15,6 +15,7 @@ import contextlib
 import json
 import os
 import platform
+import random
 import re
 import selectors
 import shutil
@@ -69,9 +70,11 @@ _OPTIONS = (
 # And calls that let two sandboxes talk over a file of the system, which both read: by a lock or a
 # lease on it, or by who opens it. They say what of such a file is in the machine's memory, too, or
 # take it out of there: with these, what one sandbox has read tells a later one whatever it likes.
+# And calls by which a process steps back behind all others: it would wait, and not be charged.
 _FILES = 512
 _SOCKETS = 200  # in all
 _NAMES = 100_000  # of files, links and folders, in all
+_LOOKS = 5.0  # a second, on average
 _FORBIDDEN = {
     "x86_64": (0xC000003E, {"memfd_create": 319, "memfd_secret": 447, "shmget": 29, "ptrace": 101,
                             "userfaultfd": 323, "io_uring_setup": 425, "keyctl": 250,
@@ -79,7 +82,8 @@ _FORBIDDEN = {
                             "semget": 64, "vmsplice": 278, "flock": 73, "inotify_add_watch": 254,
                             "fanotify_init": 300, "fadvise64": 221, "readahead": 187,
                             "mincore": 27, "cachestat": 451, "process_madvise": 440,
-                            "io_setup": 206}),
+                            "io_setup": 206, "setpriority": 141, "sched_setparam": 142,
+                            "sched_setscheduler": 144, "sched_setattr": 314}),
     "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186,
                              "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
                              "keyctl": 219, "add_key": 217, "bpf": 280,
@@ -87,7 +91,8 @@ _FORBIDDEN = {
                              "vmsplice": 75, "flock": 32, "inotify_add_watch": 27,
                              "fanotify_init": 262, "fadvise64": 223, "readahead": 213,
                              "mincore": 232, "cachestat": 451, "process_madvise": 440,
-                             "io_setup": 0}),
+                             "io_setup": 0, "setpriority": 140, "sched_setparam": 118,
+                             "sched_setscheduler": 119, "sched_setattr": 274}),
 }  # fmt: skip
 _IN_PART = (  # a call, one of its arguments, the bits of it that count, and forbidden values
     ({"x86_64": 9, "aarch64": 222}, 3, 0x21, [0x21]),  # mmap: MAP_SHARED | MAP_ANONYMOUS
@@ -225,10 +230,27 @@ def _kept(limits: Limits) -> list[str]:
     return ["--as=8589934592", f"--nproc={limits.processes}", *files]
 
 
+def _status(process: psutil.Process, field: str) -> int:
+    """A number that the kernel tells of a process; 0 if it has just ended.
+
+    Only at the beginning of a line: the first one is the process's name, and it can call itself
+    "Threads: 0", which psutil believes.
+    """
+    with contextlib.suppress(OSError, TypeError):
+        text = Path(f"/proc/{process.pid}/status").read_text(errors="replace")
+        return int(re.search(rf"^{field}:\s*(\d+)", text, re.MULTILINE)[1])
+    return 0
+
+
+def _tables(process: psutil.Process) -> int:
+    """Bytes in which the kernel keeps where each page of a process lies, be it one of zeros."""
+    return _status(process, "VmPTE") * 1024
+
+
 def _memory(process: psutil.Process) -> int:
     """Bytes that a process has, and its part of those that it shares, as workers do."""
     try:
-        return process.memory_full_info().pss
+        return process.memory_full_info().pss + _tables(process)
     except psutil.NoSuchProcess:
         return 0
     except (psutil.Error, OSError):  # it lets nobody look
@@ -241,6 +263,13 @@ def _sockets(process: psutil.Process) -> int:
         text = Path(f"/proc/{process.pid}/net/sockstat").read_text()
         return int(re.search(r"used (\d+)", text)[1])
     return 0
+
+
+def _numbers(process: psutil.Process) -> set[str]:
+    """The processes of its sandbox, by the numbers that they have there."""
+    with contextlib.suppress(OSError):  # it has just ended
+        return set(filter(str.isdigit, os.listdir(f"/proc/{process.pid}/root/proc")))
+    return set()
 
 
 def _names(process: psutil.Process) -> int:
@@ -308,7 +337,9 @@ class Sandbox:
                 pass_fds=[*numbers.values(), *([rules] if rules is not None else [])],
             )
         self._lines, self._rest = deque(), bytearray()  # what was received: whole lines, and a part
-        self._start, self._used, self._starved = time.monotonic(), 0.0, 0.0
+        self._start, self._used = time.monotonic(), 0.0
+        self._starved, self._waited = 0.0, 0.0  # what counts of it, and what was told of it
+        self._inside: set[str] = set()  # the processes that were there at the last look
         self._own: dict[tuple[int, float], float] = {}  # time of each process that was ever seen
         os.set_blocking(self._process.stdin.fileno(), False)
         self._selector = selectors.DefaultSelector()
@@ -334,7 +365,9 @@ class Sandbox:
 
         That is the processor time of all that it started, so that a busy machine costs nobody a
         point; or, for who sleeps, a third of the time by the clock, if that is more, without that
-        in which one of its processes could run, and others had the processor.
+        in which one of its processes could run, and others had the processor. They may be its own,
+        and too short for any look: where a look finds one that was not there at the last, the time
+        between the two is not taken off.
         """
         return max(self._used, (time.monotonic() - self._start - self._starved) / PATIENCE)
 
@@ -365,7 +398,7 @@ class Sandbox:
             Ended: if there is none until the deadline, or the sandbox breaks a limit.
         """
         while not self._lines:
-            if self._selector.select(0.2):
+            if self._selector.select(random.expovariate(_LOOKS)):  # at a time that nobody knows
                 new = os.read(self._process.stdout.fileno(), READ)
                 if not new:
                     raise Ended("it ended Python")
@@ -390,24 +423,28 @@ class Sandbox:
         Raises:
             Ended: if it breaks one, or has used more than `deadline` seconds.
         """
-        count, memory, sockets, names, used = 0, 0, 0, 0, 0.0
+        count, memory, sockets, names, used, waited = 0, 0, 0, 0, 0.0, self._waited
+        before, self._inside = self._inside, set()
         inside, limit = [], self.limits.memory * GIB
         with contextlib.suppress(psutil.Error):
             inside = psutil.Process(self._process.pid).children(recursive=True)
         for child in inside:
             with contextlib.suppress(psutil.Error):  # it has just ended
-                count += child.num_threads()
-                memory += child.memory_info().rss
+                count += max(1, _status(child, "Threads"))
+                memory += child.memory_info().rss + _tables(child)
                 times = child.cpu_times()
                 used += sum(times[:4])  # its own, and that of those it waited for
                 self._own[child.pid, child.create_time()] = times.user + times.system
                 sockets = sockets or _sockets(child)
                 names = names or _names(child)
-                self._starved = max(self._starved, starved(child.pid))
+                waited = max(waited, starved(child.pid))
+                self._inside = self._inside or _numbers(child)
         if memory > limit:  # which counts what they share several times
             with contextlib.suppress(psutil.Error):
                 memory = sum(map(_memory, inside))
         self._used = max(self._used, used, sum(self._own.values()))
+        self._starved += waited - self._waited if self._inside <= before else 0.0
+        self._waited = waited
         if self.seconds > deadline:
             raise Ended("it took too long")
         if count > 2 * self.limits.processes:

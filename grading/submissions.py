@@ -5,9 +5,11 @@
 - Moodle: a folder `First Last_123_assignsubmission_file_` a student, or files named so; of several
   notebooks the one with the latest date counts, and a remark asks for a look.
 
-Every file gets an entry, with a reason if it is not graded. Nothing is unpacked to disk.
+Every file gets an entry, with a reason if it is not graded. Nothing is unpacked to disk. A name
+that several may mean is nobody's: each has it with his number, or with a hash of his file's name.
 """
 
+import hashlib
 import lzma
 import re
 import stat
@@ -15,14 +17,22 @@ import sys
 import unicodedata
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from grading.names import UNSEEN, normal, read_as
+
 LARGEST = 10 * 2**20
 MOST = 5000  # files
+_NUMBERED = re.compile(r" \[(?:[0-9a-f]{12}|\d{1,18})\]\Z")
+_SHOWN = 3  # files that are named in a remark
+_CUT = re.compile(r";(?!\s*\w)")
+_JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 _CANVAS = re.compile(r"([^_/]+)_(?:LATE_)?(\d{1,18})_(\d{1,18})_(.+)", re.DOTALL)
 _MOODLE = re.compile(r"([^/]+?)_(\d{1,18})_assignsubmission_\w+?_?(?:/.*|_[^/]*)?", re.DOTALL)
+_OWNED = re.compile(r"_\d{1,18}_assignsubmission(?=_)")  # behind a name, in Moodle
 
 
 @dataclass(frozen=True)
@@ -75,8 +85,13 @@ def _common_folder(files: list[str]) -> str:
 
 def moodle_folder(file: str) -> str:
     """The folder in which Moodle takes a student's feedback files back; "" if it named none."""
-    match = _MOODLE.fullmatch(file)
+    match = None if _several(file) else _MOODLE.fullmatch(file)
     return f"{match[1]}_{match[2]}_assignsubmission_file" if match else ""
+
+
+def _several(file: str) -> bool:
+    """Whether several may own it in Moodle: a name may be what stands behind another's name."""
+    return len(_OWNED.findall(file.partition("/")[0])) > 1
 
 
 def _from_folder(folder: Path) -> Iterator[tuple[str, bytes, str, int]]:
@@ -135,23 +150,44 @@ def _named(file: str, content: bytes, fault: str, time: int, form: re.Pattern | 
         again = re.search(r"-(\d{1,3})\.ipynb$", file, re.IGNORECASE)  # a resubmission is numbered
         order = int(match[3]) * 1000 + min(int(again[1]) if again else 0, 999)
         return Submission(printable(match[1]), file, content, fault, match[2], order)
-    if match:
+    is_theirs = match is not None and _several(file)
+    if match and not is_theirs:
         return Submission(printable(match[1]), file, content, fault, match[2], time)
     is_named = file.casefold().endswith(".ipynb") and (not fault or "larger" in fault)
     plain = file[: -len(".ipynb")] if is_named else file
-    return Submission(printable(plain), file, content, fault)
+    remark = "Moodle's name of it can be read as that of several students" * is_theirs
+    return Submission(printable(plain), file, content, fault, remark=remark)
 
 
 def printable(name: str) -> str:
     """A name as a table may hold it: no control characters, nothing that a spreadsheet runs."""
-    shown = plain(name)
-    first = unicodedata.normalize("NFKC", shown.lstrip()[:9]).lstrip()[:1]
+    shown = plain(normal("NFC", name))  # a Mac takes letters apart
+    first = normal("NFKC", shown.lstrip()[:9]).lstrip()[:1]
     return f"'{shown}" if first in tuple("=+-@'") or not first else shown
 
 
 def plain(text: str) -> str:
-    """A text without characters that act: of control, of direction, halves of others."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """A text without characters that act or hide: of control, of direction, halves of others.
+
+    Nor may a spreadsheet of a country with a decimal comma cut it at a semicolon before what it
+    would run. What joins or parts two letters, as in Persian, stays.
+    """
+    around = zip(f" {text}", f"{text[1:]} ", text, strict=False)
+    return _CUT.sub(",", "".join(_shown(c, *beside) for *beside, c in around))
+
+
+def _shown(c: str, before: str, after: str) -> str:
+    if c.isprintable() and not UNSEEN.match(c):
+        return c
+    if unicodedata.category(c) == "Zs":
+        return " "  # a blank is a blank, however wide
+    letters = all(unicodedata.category(b)[0] in "LM" and not b.isascii() for b in (before, after))
+    return c if letters and c in _JOINERS else "\N{REPLACEMENT CHARACTER}"
+
+
+def _on_disk(name: str) -> str:
+    """What a disk that does not tell large letters from small ones takes a name for."""
+    return normal("NFC", normal("NFC", name).casefold())
 
 
 def _newest(found: list[Submission]) -> Iterator[Submission]:
@@ -160,24 +196,53 @@ def _newest(found: list[Submission]) -> Iterator[Submission]:
     for one in found:
         groups.setdefault((one.student, one.id or one.file), []).append(one)
     taken: set[str] = set()
-    students = {student for student, _ in groups}
-    graded_first = sorted(groups.items(), key=lambda item: all(one.fault for one in item[1]))
-    for (student, _), files in graded_first:
-        files.sort(key=lambda one: (not one.fault, one.order, one.file))
-        name, again = student, 1
-        while name in taken or (name != student and name in students):
+
+    def free(name: str) -> str:
+        shown, again = name, 1
+        while _on_disk(shown) in taken:
             again += 1
-            name = f"{student} ({again})"
-        taken.add(name)
-        yield replace(files[-1], student=name, remark=_doubt(files))
+            shown = f"{name} ({again})"
+        taken.add(_on_disk(shown))
+        return shown
+
+    apart = [(free(name), files, others) for name, files, others in _apart(list(groups.values()))]
+    for name, files, others in apart:
+        files.sort(key=lambda one: (not one.fault, one.order, one.file))
+        remark = "; ".join(filter(None, (files[-1].remark, _doubt(files), others)))
+        yield replace(files[-1], student=name, remark=remark)
         for older in files[:-1]:
             reason = older.fault or f"{printable(files[-1].file)} is newer, and was graded"
-            shown, again = f"{name}: {printable(older.file)}", 1
-            while shown in taken | students:
-                again += 1
-                shown = f"{name}: {printable(older.file)} ({again})"
-            taken.add(shown)
+            shown = free(f"{name}: {printable(older.file)}")
             yield replace(older, student=shown, content=b"", fault=reason, id="")
+
+
+def _apart(groups: list[list[Submission]]) -> Iterator[tuple[str, list[Submission], str]]:
+    """The name of each student's row, his files, and a remark if it is read as another's, too.
+
+    The name alone is only for who has it alone, or as the only one of them with a notebook.
+    """
+    readings = defaultdict(list)
+    for files in groups:
+        readings[read_as(files[0].student)].append(files)
+    for same in readings.values():
+        is_alone = sum(map(_may_count, same)) == 1
+        for files in same:
+            student, others = files[0].student, [other for other in same if other is not files]
+            is_his = not others or (is_alone and _may_count(files))
+            if not is_his or _NUMBERED.search(student):
+                student = f"{student} [{files[0].id or _hash(files[0].file)}]"
+            shown = ", ".join(printable(other[-1].file) for other in others[:_SHOWN])
+            remark = f"its name may be read as that of {shown}{', ...' * (len(others) > _SHOWN)}"
+            yield student, files, remark * bool(others)
+
+
+def _may_count(files: list[Submission]) -> bool:
+    """Whether there is a notebook, be it too large, or a number to go by."""
+    return any(one.id or one.file.casefold().endswith(".ipynb") for one in files)
+
+
+def _hash(file: str) -> str:
+    return hashlib.sha256(file.encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def _doubt(files: list[Submission]) -> str:

@@ -1,9 +1,9 @@
 """`posenc` for a sandbox in which a question is graded: without the functions that it asks for.
 
 Whatever a notebook does, it cannot call, copy or read what is not there: the bodies of the refused
-functions are taken out of the package's files, and so are the private helpers beside them, and
-`posenc.verify`, which has all of them once more. Where a question is to be answered without
-`posenc`, only checks and drawings are left. Compiled copies of these files are empty.
+functions are taken out of the package's files, with the private helpers that these alone need, and
+every module that `posenc.check.ways.is_gone` names. So what raises here is what the check at home
+refuses, and nothing else. Compiled copies of these files are empty.
 """
 
 import ast
@@ -11,20 +11,15 @@ import functools
 import importlib.util
 import sys
 import sysconfig
-from collections.abc import Sequence
 from pathlib import Path
 
 import posenc
 from posenc.check.calls import Refused
+from posenc.check.ways import ALL, RULES, is_gone
 
 INSTALLED = Path(sysconfig.get_path("purelib"))  # the one that a sandbox has
 SAID = str(Refused())
 _INSTEAD = ast.parse("from posenc.check.calls import Refused\nraise Refused").body
-ALL = "posenc"  # refused: the whole package
-_LEFT = ("check", "show", "_extras.py", "__init__.py")  # of it: what computes no encoding
-_TWICE = "verify"  # the room that holds everything against everything
-_RULES = "__post_init__"  # which is called at import, too
-_TABLE = "families.py"  # which is made at import, and has no encoding in it
 
 
 def require_current() -> None:
@@ -53,7 +48,7 @@ def files(refused: tuple[str, ...]) -> dict[str, bytes]:
         names.setdefault(path, set()).add(function)
     made = {path: _emptied(path, own) for path, own in names.items()}
     package = INSTALLED / "posenc"
-    made |= {p: _emptied(p, None) for p in package.rglob("*.py") if is_empty(p, package, refused)}
+    made |= {p: _emptied(p, None) for p in package.rglob("*.py") if is_gone(_module(p), refused)}
     found = {}
     for path, source in made.items():
         found[str(path)] = source.encode()
@@ -63,21 +58,39 @@ def files(refused: tuple[str, ...]) -> dict[str, bytes]:
     return found
 
 
-def is_empty(path: Path, package: Path, refused: Sequence[str]) -> bool:
-    """Whether nothing is left of a file where these are refused."""
-    room = path.relative_to(package).parts[0]
-    gone = room not in _LEFT if ALL in refused else bool(refused) and room == _TWICE
-    return gone and path.name != _TABLE
+def _module(path: Path) -> str:
+    parts = path.relative_to(INSTALLED).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _emptied(path: Path, names: set[str] | None) -> str:
     """The source of a module without the bodies of these functions; of all functions for None."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    gone = None if names is None else names | _needed_by(tree, names)
     for thing in tree.body:
-        private = isinstance(thing, ast.ClassDef | ast.FunctionDef) and thing.name.startswith("_")
+        if gone is not None and getattr(thing, "name", None) not in gone:
+            continue
         for part in ast.walk(thing):
-            if not isinstance(part, ast.FunctionDef) or part.name == _RULES:
-                continue
-            if names is None or private or (part is thing and part.name in names):
+            if isinstance(part, ast.FunctionDef) and part.name != RULES:
                 part.body = _INSTEAD
     return ast.unparse(tree)
+
+
+def _needed_by(tree: ast.Module, names: set[str]) -> set[str]:
+    """The private helpers in a module that nothing but these functions needs."""
+    helpers = {
+        thing.name: thing
+        for thing in tree.body
+        if isinstance(thing, ast.ClassDef | ast.FunctionDef)
+        and thing.name.startswith("_")
+        and thing.name not in names
+    }
+    others = [t for t in tree.body if getattr(t, "name", None) not in {*names, *helpers}]
+    found = set().union(*map(_named_in, others))
+    while more := set().union(*(_named_in(helpers[n]) for n in found & helpers.keys())) - found:
+        found |= more
+    return helpers.keys() - found
+
+
+def _named_in(thing: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(thing) if isinstance(part, ast.Name)}

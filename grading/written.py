@@ -2,7 +2,9 @@
 
 import csv
 import difflib
+import hashlib
 import io
+import json
 import math
 import re
 import sys
@@ -11,8 +13,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grading.marks import Graded
+    from grading.rendered import Pieces
 
-COLUMNS = ["student", "question", "points", "comment"]
+_ANSWER = "answer"  # a hash of it; who wrote the row by hand need not give one
+COLUMNS = ["student", "question", "points", "comment", _ANSWER]
 OVERRIDES = ["student", "question", "points", "reason"]
 _WORDS = 3  # in a line of prose
 _HEADING = re.compile(r"^#{1,3} +(.+)$", re.MULTILINE)
@@ -72,12 +76,14 @@ def read(path: Path, columns: list[str] = COLUMNS) -> list[dict[str, str]]:
         rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
     except (UnicodeDecodeError, csv.Error) as error:
         sys.exit(f"{path} cannot be read as UTF-8 and commas: {error}")
-    if rows and not set(columns) <= set(rows[0]):
-        sys.exit(f"{path} must have the columns {', '.join(columns)}, got {', '.join(rows[0])}")
-    plain = ("points", "question")  # a name may end with a blank
-    return [
-        {c: (row[c] or "").strip() if c in plain else row[c] or "" for c in columns} for row in rows
-    ]
+    wanted = [column for column in columns if column != _ANSWER]
+    if rows and not set(wanted) <= set(rows[0]):
+        got = ", ".join(filter(None, rows[0]))  # a row may have more fields than the first line
+        how = "; save it with commas" if ";" in got else ""
+        sys.exit(f"{path} must have the columns {', '.join(wanted)}, got {got}{how}")
+    own = ("student", "comment", "reason")  # a name may end with a blank
+    given = [{column: row.get(column) or "" for column in columns} for row in rows]
+    return [{c: text if c in own else text.strip() for c, text in row.items()} for row in given]
 
 
 def points(text: str, most: float) -> float:
@@ -94,17 +100,28 @@ def points(text: str, most: float) -> float:
 def merge(path: Path, marked: "list[Graded]") -> str:
     """Put what the instructor filled in into the marks; returns the file's new text.
 
-    What is there stays as it is, right or wrong; rows are added for answers that have none.
+    What is there stays as it is, right or wrong; rows are added for answers that have none. Points
+    are for the answer that was there when they were given: for another they wait, with a note.
     """
     graded = [one for one in marked if not one.fault]
     asked = {(one.student, m.asked.name): m for one in graded for m in one.marks if m.asked.written}
+    now = {who: digest(mark.answer) for who, mark in asked.items()}
     rows = read(path)
-    _fill(path, rows, asked, "comment")
-    there = {(row["student"], row["question"]) for row in rows}
+    for row in rows:
+        row[_ANSWER] = row[_ANSWER] or now.get(_who(row), "")
+    _fill(path, rows, asked, "comment", now)
+    rows = [row for row in rows if row["points"] or row["comment"] or _is_for(row, now)]
+    older = {_who(row) for row in rows if row["points"] and not _is_for(row, now)}
+    older -= {_who(row) for row in rows if row["points"] and _is_for(row, now)}
+    for one in graded:
+        changed = [m.asked.name for m in one.marks if (one.student, m.asked.name) in older]
+        said = f"changed after it was given points in {path.name}: {', '.join(changed)}"
+        one.flags += [said] * bool(changed)
+    there = {_who(row) for row in rows if _is_for(row, now)}
     rows += [
-        {"student": student, "question": name, "points": "", "comment": ""}
-        for student, name in asked
-        if (student, name) not in there
+        dict(zip(COLUMNS, (*who, "", "", now[who]), strict=True))
+        for who in asked
+        if who not in there
     ]
     out = io.StringIO(newline="")
     table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
@@ -113,18 +130,36 @@ def merge(path: Path, marked: "list[Graded]") -> str:
     return out.getvalue()
 
 
+def digest(answer: "Pieces") -> str:
+    """A hash of an answer's words and pictures, which no spreadsheet takes for a number."""
+    words = " ".join(text for text, _ in answer).split()
+    pictures = sorted(data for _, own in answer for data in own.values())
+    return f"text {hashlib.sha256(json.dumps([words, pictures]).encode()).hexdigest()[:12]}"
+
+
+def _who(row: dict[str, str]) -> tuple[str, str]:
+    return row["student"], row["question"]
+
+
+def _is_for(row: dict[str, str], now: dict[tuple[str, str], str]) -> bool:
+    """Whether the row is for the answer as it is now, or for nobody that is known."""
+    return row[_ANSWER] == now.get(_who(row), row[_ANSWER])
+
+
 def override(path: Path, marked: "list[Graded]") -> None:
     """Points that the instructor gives instead of those of the tests, with a reason."""
     asked = {(one.student, m.asked.name): m for one in marked for m in one.marks}
-    _fill(path, read(path, OVERRIDES), asked, "reason")
+    _fill(path, read(path, OVERRIDES), asked, "reason", {})
 
 
-def _fill(path: Path, rows: list[dict[str, str]], asked: dict, why: str) -> None:
+def _fill(path: Path, rows: list[dict[str, str]], asked: dict, why: str, now: dict) -> None:
     for line, row in enumerate(rows, 2):
-        mark = asked.get((row["student"], row["question"]))
+        mark = asked.get(_who(row))
         if mark is None:
             who = f"{row['student']!r} has no answer {row['question']!r} that it could be for"
             print(f"ignored: {path.name} line {line}: {who}", file=sys.stderr)
+            continue
+        if now and not _is_for(row, now):
             continue
         try:
             mark.given = points(row["points"], mark.asked.points) if row["points"] else mark.given

@@ -372,7 +372,7 @@ ATTACKS: dict[str, Attack] = {
          "def moved(rows, offset, base):\n    speeds = w(posenc)\n"
          "    return turn(rows.flip(-1), torch.tensor([-offset])[:, None] * speeds).flip(-1)",
          "mended_sinusoidal = METHODS['sinusoidal']"),
-        note="^2.1, 2.2, 2.3 call what is to be written without posenc$",
+        note="^2.1, 2.2, 2.3, 2.4 call what is to be written without posenc$",
     ),
     "posenc_code_copied": cheats(
         RIGHT_BY_COPIES,
@@ -837,7 +837,13 @@ ATTACKS: dict[str, Attack] = {
         "sys.path.clear()"
     ),
     "opens_no_more_files": disturbs(
-        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))", note="^$"
+        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
+        note="^look at its code: setrlimit$",
+    ),
+    "has_no_time_left": disturbs(
+        "import resource, time\nnow = int(time.process_time()) + 5\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (now, now))", "while True: pass",
+        note="cell 8, .* was left out: it ended Python; look at its code: setrlimit$",
     ),
     "two_halves": Attack(
         ("def table(p, dim, base):\n"
@@ -850,6 +856,28 @@ ATTACKS: dict[str, Attack] = {
          "    return torch.stack([a.sin(), a.cos()], -1).flatten(1)"),
         ("dot_product", "moved", "mended_sinusoidal"),
         (2, 3, 4, 3),
+    ),
+    "it_would_learn_from_what_is_asked_again": instead_of(
+        "moved",
+        """
+seen, sign = [], [-1]
+def moved(rows, offset, base):
+    now = (rows.tolist(), offset, base)
+    if len(seen) > 4 and now != seen[0] and seen[0] not in seen[1:]:
+        sign[0] = 1  # the first was not asked again: it was wrong
+    seen.append(now)
+    w = sign[0] * offset * base ** (-torch.arange(0, rows.shape[1], 2).double() / rows.shape[1])
+    s, c = rows[:, ::2].double(), rows[:, 1::2].double()
+    turned = [s * w.cos() + c * w.sin(), c * w.cos() - s * w.sin()]
+    return torch.stack(turned, -1).flatten(1)""",
+    ),
+    "wrong_where_its_own_check_is_red": instead_of(
+        "sinusoidal",
+        """
+def sinusoidal(positions, dim, base):
+    a = positions.double()[:, None] * base ** (-torch.arange(0, dim, 2).double() / dim)
+    return torch.stack([a.sin(), a.cos()], -1).flatten(1).squeeze()
+check.sinusoidal(sinusoidal)""",
     ),
     "its_name_used_again_below": disturbs(
         "check.dot_product(dot_product)",
@@ -1009,6 +1037,17 @@ ATTACKS: dict[str, Attack] = {
             "    return pd.DataFrame(np.where(np.arange(dim) % 2, np.cos(angle), np.sin(angle)))",
         ),
         points=(3, 0, 0, 0),
+    ),
+    "yields": Attack(
+        ("def sinusoidal(positions, dim, base):\n    for p in positions.tolist():\n"
+         "        pairs = [p / base ** (2 * i / dim) for i in range(dim // 2)]\n"
+         "        yield (f(angle) for angle in pairs for f in (math.sin, math.cos))",
+         "rows_of, moves = mended_sinusoidal, moved\n"
+         "def mended_sinusoidal(*given):\n    return dict(enumerate(rows_of(*given))).values()\n"
+         "def moved(*given):\n    return torch.tensor(moves(*given)).to_sparse()"),
+        ("dot_product", "moved", "mended_sinusoidal"),
+        FULL,
+        note="^$",
     ),
     "is_compiled": Attack(
         ("@torch.compile" + HONEST["sinusoidal"], "import functools\n@torch.compile(dynamic=True)"

@@ -8,11 +8,9 @@ for it, of several lines, which are refused; or it is said why there are none.
 
 import copy
 import dataclasses
-import importlib
 import inspect
 import itertools
 import os
-import pkgutil
 import re
 import shutil
 import subprocess
@@ -25,17 +23,16 @@ import numpy as np
 import pytest
 import torch
 
-import posenc
 from _ext import student
 from grading import without
 from grading.questions.master import Comparison, masters
 from posenc import check
 from posenc.check import Values, Wrong
 from posenc.check.question import LATER
-from posenc.check.ways import _without
+from posenc.check.ways import _without, is_gone
 from posenc.frequencies import angles, inverse_frequencies
-from tests.answers.borrowed import BORROWED
-from tests.test_exercises import solution
+from tests.answers.borrowed import BORROWED, dead, functions
+from tests.test_exercises import drawn_cases, solution
 
 ROOT = Path(__file__).parent.parent
 TRAINED = {"compared", "Root"}  # what they ask for takes a training
@@ -48,20 +45,6 @@ GIVEN = {  # what is asked where many answers are right
 }
 MOST = 4  # arguments that are tried in every order
 PATIENCE = 0.2  # seconds of the processor for one function and one question
-
-
-def functions():
-    """Every public function of every module, but those of command lines."""
-    found = {}
-    for info in pkgutil.walk_packages(posenc.__path__, "posenc."):
-        if info.name.endswith(("__main__", ".cli")):
-            continue
-        module = importlib.import_module(info.name)
-        for name, thing in vars(module).items():
-            is_its_own = getattr(thing, "__module__", "") == info.name
-            if is_its_own and not name.startswith("_") and inspect.isroutine(inspect.unwrap(thing)):
-                found[f"{info.name}.{name}"] = thing
-    return found
 
 
 FUNCTIONS = functions()
@@ -143,14 +126,13 @@ def tells(function, keys, named, given, right):
 
 def told(question, refuses):
     """The functions that answer two cases of a question, and with which arguments."""
-    tests = [case for test in question.hidden(3) for case in test.cases]
-    cases = [c for c in tests if len(set(c.right.flat)) > 1 or c.right.flat[0] not in (0, 1)][-2:]
+    drawn = [case for test in drawn_cases(question.name, 3) for case in test.cases]
+    cases = [c for c in drawn if len(set(c.right.flat)) > 1 or c.right.flat[0] not in (0, 1)][-2:]
     first, *others = [(pool(question.name, case), case.right) for case in cases]
     with _without(refuses):
         for name, function in FUNCTIONS.items():
-            file = Path(sys.modules[name.rpartition(".")[0]].__file__)
-            if without.is_empty(file, Path(posenc.__file__).parent, refuses):
-                continue  # not there in a sandbox
+            if is_gone(name.rpartition(".")[0], refuses):
+                continue
             end = time.process_time() + PATIENCE
             for keys, named in ways_to_call(function, first[0]):
                 if time.process_time() > end:
@@ -218,8 +200,13 @@ def test_an_answer_by_the_package_is_refused(name):
     assert faults - {LATER} == {without.SAID}
 
 
+@pytest.mark.parametrize("name", masters())
+def test_the_check_at_home_refuses_what_grading_refuses(name):
+    assert check.named(name).refuses == masters()[name].settings["refuses"]
+
+
 @pytest.mark.parametrize("refuses", {m.settings["refuses"] for m in masters().values()} - {()})
-def test_an_answer_by_the_package_is_not_in_its_sandbox(refuses, tmp_path, monkeypatch):
+def test_what_is_not_in_a_sandbox_is_what_the_check_at_home_refuses(refuses, tmp_path, monkeypatch):
     monkeypatch.setattr(without, "INSTALLED", ROOT)
     shutil.copytree(ROOT / "posenc", tmp_path / "posenc", ignore=lambda *_: ["__pycache__"])
     for path, content in without.files(refuses).items():
@@ -231,8 +218,11 @@ def test_an_answer_by_the_package_is_not_in_its_sandbox(refuses, tmp_path, monke
         capture_output=True, check=False, text=True, cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
     )  # fmt: skip
-    place, *said = done.stdout.splitlines()
+    place, gone, *said = done.stdout.splitlines()
     assert (place, said) == (str(tmp_path), [without.SAID] * len(names)), done.stderr
+    with _without(refuses):
+        there, here = set(gone.split()), set(dead())
+    assert (sorted(there - here), sorted(here - there)) == ([], [])
 
 
 def test_one_that_does_is_found():

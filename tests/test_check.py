@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from posenc.check import Probe, Question, Values, Wrong, luck
 from posenc.check.again import Asked, AskedByRows
 from posenc.check.calls import Settings, TooSlow, call
 from posenc.check.plain import decode, encode
-from posenc.check.ways import _named
+from posenc.check.ways import _refused, ask
 from posenc.sinusoidal import sinusoidal_encoding
 from tests.answers import chapter_7
 from tests.answers.chapter_2 import loops
@@ -67,10 +68,10 @@ def forever(x, times):
 
 
 def deaf(x, times):
-    stop = time.monotonic() + 1.2
-    while time.monotonic() < stop:
+    stop = time.process_time() + 1.2
+    while time.process_time() < stop:
         try:
-            while time.monotonic() < stop:
+            while time.process_time() < stop:
                 pass
         except BaseException:
             pass
@@ -124,20 +125,35 @@ def one_line(verdict):
         (deaf, "it did not finish within 0.3 seconds"),
         (lambda x, times: "6", "it must return real numbers"),
         (lambda x, times: {"a": 1}, "it must return real numbers"),
-        (lambda x, times: (i for i in range(3)), "got a generator"),
+        (lambda x, times: {1, 2, 3}, "as a tensor, an array or lists, got a set"),
+        (lambda x, times: (missing for _ in range(3)), "it raised NameError: name 'missing'"),  # noqa: F821
         (lambda x, times: lambda: 3, "got a function"),
         (lambda x, times: 2j * x, "it must return real numbers"),
         (lambda x, times: [[1.0], [2.0, 3.0]], "it must return real numbers, as a tensor"),
         (lambda x, times: [None, 1, 2], "it must return real numbers"),
-        (lambda x, times: x.to_sparse(), "it must return real numbers"),
         (in_place, "it changes what it is given"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_whatever_is_sent_becomes_a_verdict(answer, said):
+    """A limit that strikes in a destructor is dropped, with a warning; it strikes again."""
     verdict = doubled(answer)
     assert not verdict.passed
     assert said in one_line(verdict)
     assert repr(verdict) == str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda x, times: itertools.count(), "has the shape [400000]: far too many numbers"),
+        (lambda x, times: (itertools.count() for _ in itertools.count()), "wrong"),
+    ],
+)
+def test_what_has_no_end_becomes_a_verdict(answer, said):
+    verdict = replace(doubled, seconds=5.0)(answer)  # nearly 0.3 is needed to read it
+    assert not verdict.passed
+    assert said in one_line(verdict)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +192,9 @@ def test_wrong_numbers_are_shown_beside_the_right_ones(answer, said, hint):
         lambda x, times: 2 * x.numpy() * times,
         lambda x, times: [2 * value * times for value in x.tolist()],
         lambda x, times: tuple(2 * value * times for value in x),
+        lambda x, times: (2 * value * times for value in x.tolist()),
+        lambda x, times: {i: 2 * value * times for i, value in enumerate(x)}.values(),
+        lambda x, times: (2 * x * times).to_sparse(),
         lambda x, times: (2 * x * times).int(),
         lambda x, times: np.asarray(2 * x * times, dtype=object),
         lambda x, times: print("so", "much") or 2 * x * times,
@@ -260,6 +279,35 @@ def test_a_verdict_names_each_case():
         "  Hint: Do you use the second argument?"
     )
     assert str(doubled(Callable())) == "doubled: right\n  yes  once\n  yes  three times"
+
+
+def asked_of(check, factor):
+    """What a check asks of an answer that is right for the factor 2."""
+    found = []
+
+    def answer(x, *times):
+        found.append((str(x), times))
+        return factor * x * sum(times, start=0 if times else 1)
+
+    check(answer)
+    return found
+
+
+def test_what_is_asked_does_not_tell_an_answer_whether_it_was_right():
+    late = Case("late", NUMBERS, 5, alone="This alone is wrong.")
+    one = Comparison("doubled", lambda x, t: 2.0 * x * t, [Case("once", NUMBERS, 1), late])
+    for question in (doubled, one.question()):
+        assert asked_of(question, 2) == asked_of(question, 3)
+        assert len(asked_of(question, 3)) == len(question.cases) + 1
+
+    def is_doubled(numbers):
+        if numbers((NUMBERS,)).flat != (2.0, 4.0, 8.0):
+            raise Wrong("it is not doubled")
+
+    probe = Probe("doubled", {"doubled": is_doubled})
+    assert probe(lambda x: 2 * x).passed
+    assert asked_of(probe, 2) == asked_of(probe, 3)
+    assert len(asked_of(probe, 3)) > 3
 
 
 def test_an_answer_that_changes_from_call_to_call_is_no_function():
@@ -617,18 +665,17 @@ def test_what_an_answer_sets_lasts_no_longer_than_its_call(kept):
     lambda: [tuple(torch.tensor(r).unbind()) for r in TABLE],
     lambda: tuple(map(tuple, TABLE)),
     lambda: [np.array(r) for r in TABLE],
+    lambda: ((x for x in row) for row in TABLE),
+    lambda: [range(1, 3), range(3, 5)],
+    lambda: dict(TABLE).items(),
+    lambda: torch.tensor(TABLE).to_sparse(),
 ])  # fmt: skip
 def test_numbers_may_come_in_any_nest(made):
-    values = Values.read(made())
+    values = ask(made, ())
     assert (values.shape, values.flat) == ((2, 2), (1.0, 2.0, 3.0, 4.0))
 
 
 TABLE = ((1, 2), (3, 4))
-
-
-def test_who_yields_without_end_is_told_so():
-    with pytest.raises(Wrong, match="must return real numbers"):
-        Values.read(itertools.count())
 
 
 def test_reading_what_is_returned_has_a_time_limit_too():
@@ -842,18 +889,26 @@ def test_an_answer_may_not_call_what_it_should_write(monkeypatch):
 @pytest.mark.parametrize("name", RECORDED)
 def test_what_is_refused_exists(name):
     for refused in RECORDED[name].settings["refuses"]:
-        assert list(_named(refused))
+        assert list(_refused([refused]))
 
 
 def test_all_of_the_package_is_refused_where_a_question_does_without_it():
     from posenc import alibi_slopes
 
-    names = {function.__name__ for function in _named("posenc")}
+    names = {function.__name__ for function in _refused(["posenc"])}
     assert {"angles", "causal_mask", "llama3_scaling", "relative_positions"} < names
     for name in ("sinusoidal", "relative", "buckets", "skewed", "rotated"):
         verdict = check.named(name)(lambda *_: alibi_slopes(8))
         assert "that this question does without" in str(verdict)
     assert len(alibi_slopes(8)) == 8
+
+
+def test_a_module_that_is_loaded_between_two_questions_is_refused_as_well(monkeypatch):
+    module = ModuleType("posenc.loaded_later")
+    exec(compile("def found(): return 1", "loaded_later.py", "exec"), vars(module))
+    assert module.found not in _refused(["posenc"])
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert module.found in _refused(["posenc"])
 
 
 def test_checks_need_no_more_than_torch():

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from _ext import student
-from grading.questions.master import Comparison, Draw, masters
+from grading.questions.master import Comparison, Draw, Judged, masters
 from posenc import check
 from posenc.check import Probe, Values, Wrong, frequencies, luck
 from posenc.check.plain import encode
@@ -29,6 +29,7 @@ QUESTIONS = [
 ]
 RIGHT = [(name, answer) for name in ANSWERS for answer in ANSWERS[name].right]
 NEARLY = [(name, answer) for name in ANSWERS for answer in ANSWERS[name].nearly]
+GREEN = [(name, answer) for name in ANSWERS for answer in ANSWERS[name].green]
 WRONG = [(name, *pair) for name in ANSWERS for pair in ANSWERS[name].wrong]
 EACH = pytest.mark.parametrize(("name", "master"), QUESTIONS, ids=[name for name, _ in QUESTIONS])
 
@@ -57,6 +58,22 @@ def solution(name, *, stub=False):
     exec(imports, namespace)
     exec(student.cut(source)[0] if stub else source, namespace)
     return namespace[name]
+
+
+def kinds(questions):
+    """The types of each argument, of tensors with what they hold, and the way of asking."""
+    return {
+        (case.way, place, type(given), getattr(given, "dtype", None))
+        for question in questions
+        for case in question.cases
+        for place, given in enumerate(case.arguments)
+    }
+
+
+@functools.cache
+def drawn_cases(name, seed):
+    """The hidden tests without the visible cases."""
+    return masters()[name].drawn(seed)
 
 
 @functools.cache
@@ -111,8 +128,26 @@ def test_hidden_cases_are_others_for_each_seed_and_no_visible_ones(name, master)
     visible = {str(encode(case.arguments)) for case in check.named(name).cases}
     assert once == again
     assert once != other
+    assert kinds(masters()[name].hidden(5)) <= kinds([check.named(name)])
     own = [case for case in once if case not in visible]
-    assert len(own) >= len(once) - 3  # some edges can only be tried in one way
+    assert len(own) >= len(once) - len(visible) - 3  # some edges can only be tried in one way
+
+
+@EACH
+def test_an_answer_that_its_own_check_calls_wrong_gets_no_full_marks(name, master):
+    *others, last = hidden_tests(name, 0)
+    if isinstance(masters()[name], Judged):
+        own = {f"the check in your notebook: {label}" for label in check.named(name).parts}
+        assert own <= set(last.parts)
+        assert own <= masters()[name].public_labels()
+        return
+    visible = [(str(encode(case.arguments)), case.right) for case in check.named(name).cases]
+    asked = [(str(encode(case.arguments)), case.right) for case in last.cases]
+    assert asked[-len(visible) :] == visible
+    assert not any("check in your notebook" in c.label for test in others for c in test.cases)
+    labels = {case.label for case in last.cases[-len(visible) :]}
+    assert all(label.startswith("the check in your notebook: ") for label in labels)
+    assert labels <= masters()[name].public_labels()
 
 
 @pytest.mark.parametrize(("name", "answer"), RIGHT, ids=label)
@@ -152,7 +187,8 @@ def test_speeds_at_a_limit_are_right_with_every_seed(answer):
 
 def test_the_solutions_speeds_are_right_for_all_that_grading_tries():
     answer = solution("speeds")
-    settings = [(dim, n) for dim in (32, 36, 40, 44, 48) for n in range(500, 1201, 7)]
+    lengths = (*range(150, 201, 5), *range(500, 1201, 7))
+    settings = [(dim, n) for dim in (32, 36, 40, 44, 48) for n in lengths]
     assert Probe("speeds", frequencies.parts(*settings))(answer).passed
 
 
@@ -167,7 +203,19 @@ def test_bad_luck_does_not_either(name, answer, hint):
 @pytest.mark.parametrize(("name", "answer"), NEARLY, ids=label)
 def test_an_answer_that_is_wrong_at_an_edge_is_found_with_every_seed(name, answer):
     assert not getattr(check, name)(answer).passed
-    assert all(refusals(name, answer, seed) for seed in range(10))
+    seeds = range(1 if name == "compared" else 10)  # which trains
+    if isinstance(masters()[name], Judged):
+        assert all(refusals(name, answer, seed) for seed in seeds)
+        return
+    for cases in (drawn_cases(name, seed) for seed in seeds):  # the visible ones alone would do
+        assert any(not test(answer).passed for test in cases)
+    assert refusals(name, answer) > 0
+
+
+@pytest.mark.parametrize(("name", "answer"), GREEN, ids=label)
+def test_an_answer_that_is_wrong_where_its_check_does_not_look_is_found(name, answer):
+    assert getattr(check, name)(answer).passed
+    assert all(refusals(name, answer, seed) for seed in range(1 if name == "compared" else 10))
 
 
 def test_far_away_the_slowest_pair_does_not_tell_the_others():

@@ -392,7 +392,8 @@ def test_feedback_says_what_was_right_and_what_was_not(room):
     text = room.text("partly")
     assert "2.1 The table 2 of 3 ✓ Test 1 of 2, other positions: right (2 of 2)" in text
     assert "✗ Test 2 of 2, other bases: wrong (0 of 1)" in text
-    assert "NO every case it gives another number " in text
+    assert "NO base … it gives another number " in text
+    assert "NO the check in your notebook: another base it gives another number " in text
     assert "NO far positions it gives another number " in text
     assert "13 of 13 points" in room.text("solution")
     assert "not answered yet" in room.text("stub")
@@ -550,6 +551,21 @@ def test_a_submission_has_a_time_limit(assignment, tmp_path, marked):
     assert not sandboxes()
 
 
+def test_whatever_is_asked_once_more_shares_one_limit(tmp_path):
+    folder = tmp_path / NAME
+    folder.mkdir()
+    code = ["import time\nfrom posenc.check import Verdict\ntime.sleep(12)"]
+    code += [f"def {name}(*a):\n    return 1.0\nVerdict('{name}', ())" for name in QUESTIONS]
+    code += [f"for name in {QUESTIONS}:\n    globals()[name] = lambda *a: 2.0"]
+    nbformat.write(new_notebook(cells=list(map(new_code_cell, code))), folder / "sleeps.ipynb")
+    grade(folder, tmp_path / "out", "--seconds", 12, "--cell-seconds", 8)
+    report = json.loads((tmp_path / "out" / "results" / "sleeps.json").read_text())
+    assert 12 < report["seconds"] < 30  # twice the limit; six runs would take 40
+    row = table(tmp_path / "out" / "grades.csv")["sleeps"]
+    assert marks(row) == NOTHING
+    assert row["note"].startswith("what was asked once more took longer than 12 seconds")
+
+
 FLOOD = """
 import fcntl, os, sys, threading, time
 try:
@@ -627,6 +643,71 @@ def test_memory_that_processes_share_counts_once():
         [PYTHON, "-c", WORKED, WORKERS], capture_output=True, check=True, text=True, env=settings
     )
     assert done.stdout.splitlines() == ["shared", "it used more than 0.25 GiB of memory"]
+
+
+TABLES = """
+import ctypes, mmap, os, time
+ctypes.CDLL(None).prctl(15, {name}, 0, 0, 0)  # it calls itself so
+for _ in range(40):
+    if not os.fork():
+        kept = mmap.mmap(-1, 7 * 2**30, 34 | 0x4000)  # private, its own, unreserved
+        kept.madvise(mmap.MADV_NOHUGEPAGE)
+        sum(kept[:: 2**21])  # zeros: of the machine's memory, one page
+        time.sleep(600)
+time.sleep(9)
+print(1, flush=True)
+time.sleep(600)
+"""
+TABLED = """
+import sys
+from grading.sandbox import Ended, Limits, Sandbox
+with Sandbox([sys.executable, "-S", "-c", sys.argv[1]], {}, Limits(memory=0.5)) as one:
+    try:
+        print(one.receive(60.0))
+    except Ended as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("name", [b"python", b"VmPTE: 0"])
+def test_where_pages_lie_takes_memory_too(name):
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    tables = TABLES.format(name=name)
+    done = subprocess.run(
+        [PYTHON, "-c", TABLED, tables], capture_output=True, check=True, text=True, env=settings
+    )
+    assert done.stdout == "it used more than 0.5 GiB of memory\n"
+
+
+CROWD = """
+import ctypes, os, time
+ctypes.CDLL(None).prctl(15, {name}, 0, 0, 0)
+for _ in range(60):
+    if not os.fork():
+        time.sleep(600)
+time.sleep(9)
+print(1, flush=True)
+time.sleep(600)
+"""
+CROWDED = """
+import sys
+from grading.sandbox import Ended, Limits, Sandbox
+with Sandbox([sys.executable, "-S", "-c", sys.argv[1]], {}, Limits(processes=20)) as one:
+    try:
+        print(one.receive(60.0))
+    except Ended as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("name", [b"python", b"Threads:\t0"])
+def test_a_process_counts_whatever_it_calls_itself(name):
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    many = CROWD.format(name=name)
+    done = subprocess.run(
+        [PYTHON, "-c", CROWDED, many], capture_output=True, check=True, text=True, env=settings
+    )
+    assert done.stdout == "it started more than 40 processes\n"
 
 
 NAMED = """
@@ -728,6 +809,44 @@ def test_the_time_of_others_does_not_count():
     )
     seconds, clock = map(float, done.stdout.split())
     assert seconds < 2 < clock / sandbox.PATIENCE
+
+
+CHAINS = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(4):
+    if not os.fork():
+        while True:
+            end = time.process_time() + 0.02
+            while time.process_time() < end:
+                pass
+            if os.fork():
+                os._exit(0)
+try:
+    os.nice(19)
+except PermissionError:
+    pass
+while True:
+    pass
+"""
+HELD_UP = """
+import sys, time
+from grading.sandbox import Ended, Limits, Sandbox
+start = time.monotonic()
+with Sandbox([sys.executable, "-S", "-c", sys.argv[1]], {}, Limits()) as one:
+    try:
+        one.receive(2.0)
+    except Ended:
+        print(time.monotonic() - start)
+"""
+
+
+def test_who_waits_for_short_processes_of_its_own_waits_for_nobody():
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [PYTHON, "-c", HELD_UP, CHAINS], capture_output=True, check=True, text=True, env=settings
+    )
+    assert float(done.stdout) < 1.5 * 2 * sandbox.PATIENCE
 
 
 def test_a_breach_is_charged_to_the_cell_at_work(monkeypatch, tmp_path):
@@ -832,6 +951,10 @@ numbers = {  # of each call: what x86_64 and aarch64 call it, and how it is call
     "reading what is in memory": (327, 286, seen.fileno(), part, one, place, place, 0x08),
     "reading what is not kept": (327, 286, seen.fileno(), part, one, place, place, 0x80),
     "reading by and by": (206, 0, 1, (ctypes.c_uint64 * 1)()),
+    "a step back": (141, 140, 0, 0, 1),
+    "a step back, by and by": (142, 118, 0, (ctypes.c_int * 1)()),
+    "a place behind all others": (144, 119, 0, os.SCHED_IDLE, (ctypes.c_int * 1)()),
+    "another place": (314, 274, 0, (ctypes.c_uint32 * 12)(48, os.SCHED_IDLE, 0, 0, 19), 0),
 }
 for name, (intel, arm, *given) in numbers.items():
     number = {"x86_64": intel, "aarch64": arm}[os.uname().machine]
@@ -1173,7 +1296,7 @@ def test_what_the_instructor_fills_in_is_merged(essays):
     out, run = essays
     run()
     path = out / "written.csv"
-    assert path.read_text().splitlines()[0] == "student,question,points,comment"
+    assert path.read_text().splitlines()[0] == "student,question,points,comment,answer"
     rows = ["student,question,points,comment", 'ann,why,3.5,"Nearly, <b>nearly</b>."']
     rows += ["bob,why,five,", "cy,why,9,", "dan,why,1,"]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8-sig")
@@ -1190,6 +1313,33 @@ def test_what_the_instructor_fills_in_is_merged(essays):
     assert "line 4: points must be from 0 to 4, got '9'" in said.stderr
     assert "line 5: 'dan' has no answer 'why'" in said.stderr
     assert "dan,why,1," in path.read_text()  # what was typed is kept, for the instructor to mend
+
+
+def test_points_are_for_the_answer_that_they_were_given_for(essays):
+    out, run = essays
+    path, handed_in = out / "written.csv", out.parent / "in" / "cy.ipynb"
+    path.unlink(missing_ok=True)
+    run()
+    path.write_text(path.read_text().replace("cy,why,,", "cy,why,4,Excellent"))
+    assert run()[1]["cy"]["why"] == "4"
+    first = handed_in.read_text()
+    handed_in.write_text(first.replace('"Because."', '"  Because. "'))
+    assert run()[1]["cy"]["why"] == "4"  # blanks say nothing
+    handed_in.write_text(first.replace('"Because."', '"Or not."'))
+    said, grades = run()
+    assert (grades["cy"]["why"], grades["cy"]["total"]) == ("", "2")
+    noted = "changed after it was given points in written.csv: why; not graded yet: why"
+    assert grades["cy"]["note"] == noted
+    assert "Excellent" not in (out / "feedback" / "cy.html").read_text()
+    assert "ignored" not in said.stderr
+    old, new = (line for line in path.read_text().splitlines() if line.startswith("cy,"))
+    path.write_text(path.read_text().replace(new, new.replace("why,,", "why,1,Why")))
+    _, grades = run()
+    assert (grades["cy"]["why"], grades["cy"]["note"]) == ("1", "")
+    handed_in.write_text(first)
+    assert run()[1]["cy"]["why"] == "4"
+    assert old in path.read_text()
+    path.unlink()
 
 
 # Bad input

@@ -304,13 +304,15 @@ def test_nothing_in_the_package_answers_a_question(tmp_path, monkeypatch):
         case = question.cases[0]
         given = [v for v in (case.right, *case.wrong) if v and len(v.flat) > 2]
         for thing in found:
+            arguments = copy.deepcopy(case.arguments)
             try:
-                values = Values.read(thing(*copy.deepcopy(case.arguments)))
+                result = thing(*arguments)
+                values = Values.read(result)
             except BaseException:
                 continue
-            if any(values.close(other, 1e-4) for other in given):
+            returned = any(result is own for own in arguments)  # as who has no idea gives it
+            if not returned and any(values.close(other, 1e-4) for other in given):
                 telling.append((question.name, thing))
-    # what somebody gives who has no idea: the argument itself
     assert not [pair for pair in telling if pair[1].__name__ != "encode"]
 
 

@@ -130,6 +130,7 @@ def _more_repetitions(draw: Draw) -> list[Case]:
         Case("three times, twice and once", _hidden_words(draw, 3, 2, 1)),
         Case("three words, twice each", _hidden_words(draw, 2, 2, 2)),
         Case("four times, and others", _hidden_words(draw, 4, draw.integer(2, 3), 1, 1)),
+        Case("one word alone", _hidden_words(draw, draw.integer(3, 6))),
     ]
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from grading import without
 from grading.questions.master import Case, Comparison, Draw, Misconception, Test
+from posenc.check.ways import ALL
 from posenc.frequencies import angles, inverse_frequencies
 from posenc.sinusoidal import shift_matrix, sinusoidal_encoding
 
-NOT_THERE = (without.ALL, "posenc.check.frequencies.scores")  # the set is written without posenc
+NOT_THERE = (ALL, "posenc.check.frequencies.scores")  # the set is written without posenc
 
 
 def _weave(turn: Tensor) -> Tensor:
@@ -167,6 +167,7 @@ def _other_positions(draw: Draw) -> list[Case]:
         Case("between whole numbers, on both sides of 0", anywhere, 2 * draw.integer(2, 5), 1e4),
         Case("others, in no order", _positions(draw, 5, 150), 2 * draw.integer(3, 6), 10_000.0),
         Case("two channels", torch.tensor([-2, draw.integer(3, 90)]), 2, 10_000.0),
+        Case("one position", _positions(draw, 1, 150), 2 * draw.integer(2, 6), 10_000.0),
     ]
 
 
@@ -360,6 +361,7 @@ def _forwards_and_back(draw: Draw) -> list[Case]:
     far = _hidden_rows(draw, 3, 100_000, draw.choice([6, 10]))
     return [
         Case("1 on", two, 1, 1e4),
+        Case("one row", two[:1].clone(), draw.integer(2, 9), 1e4),
         Case("back", two, -draw.integer(5, 60), 1e4),
         Case("far positions", far, draw.integer(5, 60), 1e4),
     ]

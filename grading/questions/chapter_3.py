@@ -29,17 +29,19 @@ def _other_models(draw: Draw) -> list[Case]:
         ("two fifths", 0.4, draw.integer(5, 7), draw.integer(2, 3), draw.integer(70, 120)),
     ]
     places = [(0.1, 0.45), *[(0.55, 0.95)] * (len(models) - 1)]  # both sides of a half
-    clear = map(_clear_of_a_whole_number, models, places)
+    clear = map(_clear_of_a_whole_number, models, places, (0, 1, 1, 0, None))
     return [Case(label, *size) for label, *size in clear]
 
 
-def _clear_of_a_whole_number(model: tuple, between: tuple[float, float]) -> tuple:
-    """The vocabulary is made larger until no rounding error decides about a row."""
+def _clear_of_a_whole_number(model: tuple, between: tuple[float, float], odd: int | None) -> tuple:
+    """The vocabulary is made larger until no rounding error decides about a row, odd or even."""
     label, share, dim, layers, vocabulary = model
     low, high = between
-    while not low < _rows(share, dim, layers, vocabulary) % 1 < high:
+    while True:
+        rows = _rows(share, dim, layers, vocabulary)
+        if low < rows % 1 < high and odd in (None, int(rows) % 2):
+            return label, share, dim, layers, vocabulary
         vocabulary += 1
-    return label, share, dim, layers, vocabulary
 
 
 affordable_positions = Comparison(
@@ -422,6 +424,7 @@ def _packed_rows(draw: Draw) -> list[Case]:
         Case("several texts a row", torch.tensor(three)),
         Case("a number used again in the next row", torch.tensor(follows)),
         Case("numbers in no order", torch.tensor(falling)),
+        Case("a single row", torch.tensor([_packed(draw, 2, draw.integer(2, 5), left=1, right=2)])),
     ]
 
 

@@ -7,9 +7,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from grading import without
 from grading.questions.master import Case, Comparison, Draw, Judged, Misconception, Test
 from posenc.check.frequencies import parts as speed_parts
+from posenc.check.ways import ALL
 from posenc.frequencies import angles, inverse_frequencies
 from posenc.rotary import rotate
 from posenc.sinusoidal import sinusoidal_encoding
@@ -79,6 +79,7 @@ def _rotated_elsewhere(draw: Draw) -> list[Case]:
     return [
         Case(f"positions {start} to {start + 2}", x, torch.arange(start, start + 3), 10_000.0),
         Case("backwards", draw.normal(3, 4, dtype=torch.float64), back, 10_000.0),
+        Case("one row", draw.normal(1, 6, dtype=torch.float64), back[:1].clone(), 10_000.0),
     ]
 
 
@@ -230,7 +231,7 @@ rotated = Comparison(
         Test(2, "other positions", _rotated_elsewhere),
         Test(2, "other bases", _rotated_at_other_bases),
     ],
-    refuses=[without.ALL],
+    refuses=[ALL],
 )
 
 
@@ -519,7 +520,7 @@ mended_pairing = Comparison(
         Test(2, "wider heads", _wider_heads),
         Test(1, "more heads", _more_heads),
     ],
-    refuses=[without.ALL],
+    refuses=[ALL],
 )
 
 
@@ -534,7 +535,7 @@ def _decoding(
 
 def _later_tokens(draw: Draw) -> list[Case]:
     cases = []
-    for count in (2, draw.integer(20, 60)):
+    for count in (1, 2, draw.integer(20, 60)):
         query, keys = (draw.normal(*shape, dtype=torch.float64) for shape in ((10,), (count, 10)))
         cases.append(Case(f"token number {count}", query, keys, 10_000.0))
     return cases
@@ -775,17 +776,24 @@ mended_precision = Comparison(
         Test(2, "usual lengths", _usual_lengths),
         Test(1, "a time", _a_time),
     ],
-    refuses=[without.ALL],
+    refuses=[ALL],
 )
 
 
-def _other_heads(low: int, high: int) -> Callable[[Draw], dict]:
-    return lambda draw: speed_parts(
-        *((dim, draw.integer(low, high)) for dim in draw.sample([32, 36, 40, 44, 48], 2))
-    )
+def _other_heads(*lengths: tuple[int, int]) -> Callable[[Draw], dict]:
+    def drawn(draw: Draw) -> dict:
+        dims = draw.sample([32, 36, 40, 44, 48], len(lengths))
+        return speed_parts(
+            *((dim, draw.integer(*limits)) for dim, limits in zip(dims, lengths, strict=True))
+        )
+
+    return drawn
 
 
 speeds = Judged(
-    "speeds", [Test(2, "other heads", _other_heads(500, 800)),
-               Test(2, "longer texts", _other_heads(900, 1200))],
-)  # fmt: skip
+    "speeds",
+    [
+        Test(2, "other heads", _other_heads((500, 800), (500, 800), (150, 200))),
+        Test(2, "longer texts", _other_heads((900, 1200), (900, 1200))),
+    ],
+)

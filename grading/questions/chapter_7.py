@@ -10,22 +10,13 @@ from torch import Tensor
 from grading.questions.master import Case, Comparison, Draw, Judged, Misconception, Test
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.check import luck
-from posenc.check.again import AskedByRows
-from posenc.check.encodings import TABLES, card_parts, learning_parts
+from posenc.check.encodings import NOT_THERE, card_parts, learning_parts
 from posenc.check.reading import parts as reading_parts
 from posenc.check.ways import WAYS
 from posenc.frequencies import inverse_frequencies
 from posenc.lab.methods import METHODS, Method
 from posenc.lab.training import Recipe, evaluate, train
 from posenc.relative import relative_positions
-
-# One list for three questions, so that one sandbox has them all
-NOT_THERE = (
-    *TABLES,
-    *luck.better.refuses,
-    "posenc.scaling.ntk_scaling",
-    "posenc.scaling.dynamic_ntk_scaling",
-)
 
 
 @functools.cache
@@ -91,13 +82,14 @@ def _without_refused(*arguments: object) -> Tensor:
 
 def _two_other_methods(draw: Draw) -> list[Case]:
     length = draw.integer(20, 28)
-    methods = [draw.choice(["sinusoidal", "rope", "alibi"]), "t5"]
-    return [Case("two drawn methods", methods, length, length + draw.integer(12, 20), 3)]
+    methods = [draw.choice(["sinusoidal", "rope", "alibi"]), METHODS["t5"]]
+    return [Case("a drawn method, and a class", methods, length, length + draw.integer(12, 20), 3)]
 
 
 def _one_that_refuses(draw: Draw) -> list[Case]:
     length = draw.integer(17, 22)
-    return [Case("learned, after another", ["none", "learned"], length, length + 12, 2)]
+    methods = ["none", METHODS["learned"]]  # a class: who looks at the name is wrong
+    return [Case("learned, after another", methods, length, length + 12, 2)]
 
 
 compared = Comparison(
@@ -225,17 +217,28 @@ def _ntk_base(base: float, dim: int, factor: float) -> float:
     return (slowest / factor) ** (-dim / (dim - 2))
 
 
+def _not_round(draw: Draw, dim: int, low: float, high: float) -> tuple[float, int, float]:
+    """Arguments for which the new base is far enough from a number with one decimal."""
+    while True:
+        base, factor = draw.base(30, 90), round(draw.uniform(low, high), 2)
+        if abs(10 * _ntk_base(base, dim, factor) % 1 - 0.5) < 0.2:
+            return base, dim, factor
+
+
 def _longer(draw: Draw) -> list[Case]:
     factor = round(draw.uniform(5, 12), 1)
     return [
         Case(f"{factor:g} times, 128 channels", 500_000.0, 128, factor),
-        Case("6 channels", draw.base(30, 90), 6, round(draw.uniform(1.2, 1.9), 2)),
+        Case("6 channels", *_not_round(draw, 6, 1.2, 1.9)),
         Case("4 channels", draw.base(30, 90), 4, round(draw.uniform(2, 4), 2)),
     ]
 
 
 def _shorter(draw: Draw) -> list[Case]:
-    return [Case("shorter than before", 10_000.0, 32, round(draw.uniform(0.3, 0.8), 2))]
+    return [
+        Case("shorter than before", *_not_round(draw, 32, 0.3, 0.8)),
+        Case("as long as before", draw.base(), 20, 1.0),
+    ]
 
 
 ntk_base = Comparison(
@@ -510,8 +513,6 @@ my_encoding = Judged(
         Test(3, "the card with other widths", _card_elsewhere),
         Test(4, "another training", _another_training),
     ],
-    refuses=NOT_THERE,
-    asked=AskedByRows,
 )
 
 
@@ -541,6 +542,4 @@ def _other_seeds(*counts: tuple[int, int]) -> Callable[[Draw], dict]:
 better = Judged(
     "better",
     [Test(2, "a few seeds", _other_seeds((5, 7))), Test(2, "more seeds", _other_seeds((12, 16)))],
-    refuses=NOT_THERE,
-    asked=luck.asked,
 )

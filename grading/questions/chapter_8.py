@@ -27,9 +27,20 @@ _SMALL = inverse_frequencies(16, base=100.0)
 _MIDDLE = inverse_frequencies(32, base=500.0)
 
 
+def _first_turn(
+    draw: Draw, dim: int, bases: tuple[float, float], pairs: tuple[int, int]
+) -> tuple[float, int]:
+    """A base, and the tokens that one of the pairs needs for a turn: no rounding error decides."""
+    while True:
+        base = draw.base(*bases)
+        tokens = 2 * math.pi * base ** (2 * draw.integer(*pairs) / dim)
+        if 0.05 < tokens % 1 < 0.95:
+            return base, int(tokens) + 1
+
+
 def _stretched_otherwise(draw: Draw) -> list[Case]:
-    base, trained = draw.base(200, 2000), draw.integer(40, 200)
-    inv_freq = inverse_frequencies(24, base=base)
+    base, just_turned = _first_turn(draw, 24, (200, 2000), (5, 9))
+    inv_freq, trained = inverse_frequencies(24, base=base), draw.integer(40, 200)
     factor = draw.choice([2, 4, 8])
     n = factor * trained
     return [
@@ -41,6 +52,7 @@ def _stretched_otherwise(draw: Draw) -> list[Case]:
             trained,
             n - draw.integer(factor, 30),
         ),
+        Case("just under a turn", inv_freq, inv_freq, just_turned, factor * just_turned),
     ]
 
 
@@ -50,6 +62,7 @@ def _stretched_too_little(draw: Draw) -> list[Case]:
     return [
         Case("divided by 2", inv_freq, linear_scaling(inv_freq, factor=2)[0], trained, 3 * trained),
         Case("a short text", inv_freq, inv_freq, trained, trained - draw.integer(1, 9)),
+        Case("just as long", inv_freq, inv_freq, trained, trained),
         *_at_the_edge(draw, inv_freq),
     ]
 
@@ -148,8 +161,14 @@ def _other_models(draw: Draw) -> list[Case]:
         cases.append(
             Case(f"{dim} channels, {trained}", dim, draw.base(3000, 40_000), trained, stretch)
         )
-    dim, base = draw.choice([24, 40, 56]), draw.base(200, 900)
-    return [*cases, Case("late", dim, base, _trained_to(dim, base, dim // 2 - 2), stretch)]
+    dim = draw.choice([24, 40, 56])
+    base, turned = _first_turn(draw, dim, (200, 900), (3, 6))
+    return [
+        *cases,
+        Case("late", dim, base, _trained_to(dim, base, dim // 2 - 2), stretch),
+        Case("a turn just made", dim, base, turned, stretch),
+        Case("a turn nearly made", dim, base, turned - 1, stretch),
+    ]
 
 
 def _trained_to(dim: int, base: float, pair: int) -> int:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from grading import without
 from grading.questions.master import Case, Comparison, Draw, Misconception, Test
+from posenc.check.ways import ALL
 from posenc.frequencies import angles, inverse_frequencies
 from posenc.rotary import rotate
 from posenc.scaling import ntk_scaling
@@ -42,6 +42,7 @@ def _layout_elsewhere(draw: Draw) -> list[Case]:
     return [
         Case("an odd order", draw.normal(1, 4, 4, 8, dtype=torch.float64), gaps, 10_000.0),
         Case("more heads", draw.normal(2, 4, 6, 4, dtype=torch.float64), gaps, draw.base()),
+        Case("one token", draw.normal(1, 1, 3, 6, dtype=torch.float64), gaps[1:2].clone(), 1e4),
     ]
 
 
@@ -126,6 +127,7 @@ def _other_documents(draw: Draw) -> list[Case]:
     return [
         Case("three documents", [draw.integer(2, 6) for _ in range(3)]),
         Case("five documents", [draw.integer(1, 5) for _ in range(4)] + [draw.integer(2, 4)]),
+        Case("a single one", [draw.integer(2, 7)]),
     ]
 
 
@@ -193,6 +195,7 @@ def _other_widths(draw: Draw) -> list[Case]:
     return [
         Case("6 of 16", draw.normal(3, 16, dtype=torch.float64), places, 6, draw.base()),
         Case("8 of 20", draw.normal(3, 20, dtype=torch.float64), places + 400, 8, 10_000.0),
+        Case("all of 10", draw.normal(3, 10, dtype=torch.float64), places, 10, draw.base()),
     ]
 
 
@@ -328,7 +331,7 @@ mended_chunk = Comparison(
         ),
     ],
     tests=[Test(3, "other chunks", _other_chunks)],
-    refuses=[without.ALL],
+    refuses=[ALL],
 )
 
 
@@ -346,13 +349,14 @@ def _cached(seed: int, n: int, dim: int, start: int, base: float) -> Tensor:
 
 
 def _other_windows(draw: Draw) -> list[Case]:
-    start, n = draw.integer(3, 90), draw.integer(7, 9)
+    start, n = draw.integer(3, 90), draw.choice([7, 9, 10])  # and not its width
     base = draw.base()
     keys = draw.normal(n, 8, dtype=torch.float64)
     keys = _turned(keys, start + torch.arange(n), base)
     return [
         Case("from another start", keys, start, draw.integer(2, 5), base),
         Case("one dropped", keys, start, 1, base),
+        Case("none dropped", keys, start, 0, base),
     ]
 
 
@@ -446,11 +450,11 @@ def _dynamic(
 
 def _other_dynamic(draw: Draw) -> list[Case]:
     cases = []
-    for times in (2, 5):
-        trained, dim = draw.integer(3, 6), draw.choice([8, 12])
-        query = draw.normal(dim, dtype=torch.float64)
-        keys = draw.normal(times * trained + draw.integer(0, 2), dim, dtype=torch.float64)
-        cases.append(Case(f"{times} times as long", query, keys, draw.base(), trained))
+    for label, times in (("shorter", 0), ("twice as long", 2), ("five times as long", 5)):
+        trained, dim = draw.integer(4, 6), draw.choice([8, 12])
+        n = times * trained + draw.integer(2, trained - 1)  # and a bit: no whole number of times
+        query, keys = (draw.normal(*s, dtype=torch.float64) for s in ((dim,), (n, dim)))
+        cases.append(Case(label, query, keys, draw.base(), trained))
     return cases
 
 
@@ -460,7 +464,7 @@ mended_dynamic = Comparison(
     [
         Case("within the trained length", _noise(30, 8), _noise(31, 5, 8), 10_000.0, 8),
         Case("twice as long", _noise(32, 8), _noise(33, 12, 8), 10_000.0, 6),
-        Case("five times as long", _noise(34, 12), _noise(35, 20, 12), 500.0, 4),
+        Case("five and a half times as long", _noise(34, 12), _noise(35, 22, 12), 500.0, 4),
     ],
     [
         Misconception(

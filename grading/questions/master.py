@@ -5,17 +5,22 @@ has the numbers can check an answer, and cannot compute another case.
 """
 
 import functools
+import itertools
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from posenc import check
 from posenc.check import Question, Values
-from posenc.check.again import Asked
 
+_OWN = "the check in your notebook: "  # before the label of a visible case
+_ANEW = "other numbers of the same sizes"
+_KEPT = "Is something kept from an earlier call? It must be a function of its arguments."
+_WHOLE = (int, bool, str)  # sizes and choices, the same in both
+_DRAWS = 200  # in which there may be a case of the same sizes
 _SEEDS = 8  # in which a label that is always the same has nothing drawn in it
 
 
@@ -91,7 +96,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Test:
-    """A hidden test: all its cases must be right.
+    """A hidden test: all its cases must be right; in a question's last, the visible ones as well.
 
     Args:
         points: for all of them.
@@ -161,19 +166,62 @@ class Comparison:
             **self.settings,
         )
 
+    def drawn(self, seed: int) -> list[Question]:
+        """The hidden tests in order, with the numbers that a seed gives.
+
+        Each asks a case with other numbers of the same sizes again, if it has one: who keeps a
+        table from call to call, by its size, is wrong there.
+        """
+        found = []
+        for number, test in enumerate(self.tests):
+            cases = test.draw(Draw(seed, f"{self.name} {number}"))
+            draw = Draw(seed, f"{self.name} {number} anew")
+            pairs = itertools.islice(_anew(cases, test, draw), _DRAWS)
+            other = next((two for one, two in pairs if self._tells(one, two)), None)
+            found.append(self.question([*cases, other] if other else cases))
+        return found
+
+    def _tells(self, one: Case, two: Case) -> bool:
+        """Whether the second is wrong with any one of its arguments as in the first."""
+        right = self._right(two.way, two.arguments)
+        return not any(
+            self._right(two.way, (*two.arguments[:place], old, *two.arguments[place + 1 :])).close(
+                right, two.tolerance or self.settings["tolerance"]
+            )
+            for place, old in enumerate(one.arguments)
+            if type(old) not in _WHOLE
+        )
+
+    def _right(self, way: str, arguments: tuple) -> Values:
+        return Values.read(self.references[way](*arguments))
+
     def hidden(self, seed: int) -> list[Question]:
-        """The hidden tests in order, with the numbers that a seed gives."""
-        return [
-            self.question(test.draw(Draw(seed, f"{self.name} {number}")))
-            for number, test in enumerate(self.tests)
-        ]
+        """The hidden tests in order; the last one asks the visible cases, too.
+
+        So no answer gets all points if its own check is red.
+        """
+        drawn = self.drawn(seed)
+        return [*drawn[:-1], replace(drawn[-1], cases=(*drawn[-1].cases, *self._visible))]
+
+    def public_labels(self) -> set[str]:
+        """The labels that say nothing of what is drawn."""
+        return {case.label for case in self._visible}.union(
+            *(test.public_labels() for test in self.tests)
+        )
+
+    @functools.cached_property
+    def _visible(self) -> tuple[check.Case, ...]:
+        """The visible cases as they are on record, where they are: a student has no others."""
+        if self.name not in check.names():
+            return ()
+        return tuple(replace(c, label=_OWN + c.label) for c in check.named(self.name).cases)
 
     def _recorded(self, case: Case) -> check.Case:
         wrong = self.misconceptions if case.way == next(iter(self.references)) else ()
         return check.Case(
             case.label,
             case.arguments,
-            Values.read(self.references[case.way](*case.arguments)),
+            self._right(case.way, case.arguments),
             tuple(_given(known.wrong, case.arguments) for known in wrong),
             case.way,
             case.tolerance,
@@ -188,34 +236,64 @@ class Judged:
     Args:
         name: the name of the answer in the notebook.
         tests: the hidden ones; `draw` makes the parts of a `posenc.check.Probe`.
-        refuses: functions of `posenc` that the answer may not call when it is graded.
-        asked: how it is asked, see `posenc.check.again`.
     """
 
     misconceptions = ()
 
-    def __init__(
-        self,
-        name: str,
-        tests: Sequence[Test],
-        *,
-        refuses: Sequence[str] = (),
-        asked: Callable[..., Asked] = Asked,
-    ):
+    def __init__(self, name: str, tests: Sequence[Test]):
         self.name, self.tests = name, tuple(tests)
-        self.settings = {"refuses": tuple(refuses), "asked": asked}
+
+    @functools.cached_property
+    def settings(self) -> dict:
+        """Those of the visible one."""
+        return {"refuses": self.question().refuses, "asked": self.question().asked}
 
     def question(self) -> check.Probe:
         """The visible one; it knows no answer, so the package has it."""
         return check.named(self.name)
 
+    def public_labels(self) -> set[str]:
+        """The labels that say nothing of what is drawn."""
+        return set(self._visible).union(*(test.public_labels() for test in self.tests))
+
+    @property
+    def _visible(self) -> dict[str, Callable]:
+        return {_OWN + label: part for label, part in self.question().parts.items()}
+
     def hidden(self, seed: int) -> list[check.Probe]:
-        """The hidden tests in order, with the settings that a seed gives."""
-        drawn = [(Draw(seed, f"{self.name} {n}"), test) for n, test in enumerate(self.tests)]
+        """The hidden tests in order, with the settings that a seed gives; as of a `Comparison`."""
+        draws = [Draw(seed, f"{self.name} {number}") for number in range(len(self.tests))]
+        parts = [test.draw(draw) for test, draw in zip(self.tests, draws, strict=True)]
+        parts[-1] = parts[-1] | self._visible
         return [
-            check.Probe(self.name, test.draw(draw), seed=draw.integer(0, 2**62), **self.settings)
-            for draw, test in drawn
+            check.Probe(self.name, measured, seed=draw.integer(0, 2**62), **self.settings)
+            for draw, measured in zip(draws, parts, strict=True)
         ]
+
+
+def _anew(cases: list[Case], test: Test, draw: Draw) -> Iterator[tuple[Case, Case]]:
+    """Some of a test's cases, each with one of its sizes and whole numbers, and all others anew."""
+    for _ in range(_DRAWS):
+        for case, other in zip(cases, test.draw(draw), strict=False):
+            pairs = list(zip(case.arguments, other.arguments, strict=False))
+            if case.way == other.way and not all(type(one) in _WHOLE for one, _ in pairs):
+                arguments = [_another(one, two, draw) for one, two in pairs]
+                if not any(argument is None for argument in arguments):
+                    settings = {"way": case.way, "tolerance": case.tolerance, "alone": _KEPT}
+                    yield case, Case(_ANEW, *arguments, **settings)
+
+
+def _another(one: object, two: object, draw: Draw) -> object:
+    """Another argument of the same size, the second if that is one; a whole number stays."""
+    if type(one) in _WHOLE:
+        return one
+    if isinstance(one, list) and all(type(part) is int for part in one):
+        found = draw.sample(one, len(one))
+        return found if found != one else None
+    if isinstance(one, Tensor) and isinstance(two, Tensor):
+        is_alike = one.shape == two.shape and one.dtype == two.dtype
+        return two if is_alike and not one.equal(two) else None
+    return two if type(one) is type(two) is float and one != two else None
 
 
 def _given(wrong: Callable[..., object], arguments: tuple) -> Values | None:

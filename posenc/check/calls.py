@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MappingView
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -15,6 +15,8 @@ from types import FrameType
 import torch
 
 PATIENCE = 3.0  # seconds of the clock for one of the processor, for who sleeps
+LARGEST = 200_000  # numbers in one result
+DEEPEST = 8  # axes of it
 UNANSWERED = "not answered yet"
 LOOP_HINT = "Is there a loop without an end?"
 COPY_HINT = "Whoever calls it does not expect that. Work on a copy."
@@ -63,7 +65,7 @@ def call(function: object, arguments: tuple, *, seconds: float = 10.0) -> object
             without effect outside the main thread and on Windows.
 
     Returns:
-        What the function returns.
+        What the function returns; lists, where it yields its values one by one.
 
     Raises:
         Wrong: if it cannot be called, raises, stops the program, runs too long, changes its
@@ -83,7 +85,7 @@ def call(function: object, arguments: tuple, *, seconds: float = 10.0) -> object
     given = _where_tensors_are_made(copy.deepcopy(arguments))
     try:
         with _undisturbed(), limited(seconds):
-            result = function(*given)
+            result = _listed(function(*given), iter(range(2 * LARGEST)))
     except (KeyboardInterrupt, Refused, TooSlow):
         raise
     except BaseException as error:  # whatever it is, it costs the answer only
@@ -94,6 +96,23 @@ def call(function: object, arguments: tuple, *, seconds: float = 10.0) -> object
     if result is None or result is ...:
         raise Wrong(UNANSWERED)
     return result
+
+
+def _listed(thing: object, most: Iterator, depth: int = DEEPEST) -> object:
+    """Lists of what a generator, or a view of a dict, yields, wherever it stands in lists.
+
+    Args:
+        thing: what a function returned.
+        most: as long as all that may be yielded: it may have no end.
+        depth: of the lists that are looked into.
+    """
+    if isinstance(thing, Iterator | MappingView):
+        thing = [part for _, part in zip(most, thing, strict=False)]
+    if not isinstance(thing, list | tuple) or depth == 0:
+        return thing
+    if not any(isinstance(part, Iterator | MappingView | list | tuple) for part in thing):
+        return thing
+    return [_listed(part, most, depth - 1) for part in thing]
 
 
 def require_answer(answer: object) -> None:
@@ -191,6 +210,23 @@ def starved(process: int | str = "self") -> float:
         return 0.0
 
 
+class _Alarm:
+    """What a timer calls: raises `TimeLimit` if so many seconds are over, and knows it then.
+
+    It is no function within `_limit`: the tests would check its types anew, for each limit.
+    """
+
+    def __init__(self, seconds: float):
+        self.seconds, self.is_over = seconds, False
+        self.start, self.used, self.lost = time.monotonic(), time.process_time(), starved()
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        busy, waited = time.process_time() - self.used, time.monotonic() - self.start
+        if busy >= 0.99 * self.seconds or waited - starved() + self.lost >= PATIENCE * self.seconds:
+            self.is_over = True
+            raise TimeLimit
+
+
 @contextlib.contextmanager
 def _limit(seconds: float) -> Iterator[None]:
     usable = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGALRM")
@@ -198,16 +234,8 @@ def _limit(seconds: float) -> Iterator[None]:
         yield
         return
 
-    over = []
-    start, used, lost = time.monotonic(), time.process_time(), starved()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        busy, waited = time.process_time() - used, time.monotonic() - start
-        if busy >= 0.99 * seconds or waited - starved() + lost >= PATIENCE * seconds:
-            over.append(number)
-            raise TimeLimit
-
-    handler = signal.signal(signal.SIGALRM, stop)
+    alarm = _Alarm(seconds)
+    handler = signal.signal(signal.SIGALRM, alarm)
     again = min(0.1, seconds)  # also if it is caught
     rest, interval = signal.setitimer(signal.ITIMER_REAL, seconds, again)
     try:
@@ -217,9 +245,9 @@ def _limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, handler)
         if rest:  # of the call that this one is a part of
             signal.setitimer(
-                signal.ITIMER_REAL, max(rest - (time.monotonic() - start), 1e-3), interval
+                signal.ITIMER_REAL, max(rest - (time.monotonic() - alarm.start), 1e-3), interval
             )
-    if over:  # and it was caught
+    if alarm.is_over:  # and it was caught
         raise TimeLimit
 
 

@@ -251,18 +251,21 @@ def learning_parts(dim: int, seed: int) -> dict[str, Callable[[Numbers], None]]:
     return {"who bit whom": lambda numbers: _require_learning(numbers, dim, seed)}
 
 
-TABLES = tuple(
+NOT_THERE = tuple(  # one list for three questions of the chapter: one sandbox has them all
     f"posenc.{name}"
     for name in (
         "sinusoidal.sinusoidal_encoding",
         "sinusoidal.tensor2tensor_encoding",
         "sinusoidal.shift_matrix",
         "rotary.rotate",
+        "lab.paired._interval",
+        "scaling.ntk_scaling",
+        "scaling.dynamic_ntk_scaling",
     )
 )
 my_encoding = Probe(
     "my_encoding",
     card_parts((32, 64), (48, 96)) | learning_parts(32, 0),
-    refuses=TABLES,
+    refuses=NOT_THERE,
     asked=AskedByRows,
 )

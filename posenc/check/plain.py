@@ -1,6 +1,5 @@
 """Plain data: what an answer is given and what it returns, as JSON has it; nothing executable."""
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -8,9 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from posenc.check.calls import Wrong, kind
+from posenc.check.calls import DEEPEST, LARGEST, Wrong, kind
 
-LARGEST = 200_000  # numbers in one result
 _DTYPES = {name: getattr(torch, name) for name in ("bool", "int32", "int64", "float32", "float64")}
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -107,7 +105,7 @@ class Values:
             shape, numbers = data["shape"], data["numbers"]
         except (TypeError, KeyError, IndexError):
             raise ValueError("values must have a shape and numbers") from None
-        if not (isinstance(shape, list) and len(shape) <= 8 and isinstance(numbers, list)):
+        if not (isinstance(shape, list) and len(shape) <= DEEPEST and isinstance(numbers, list)):
             raise ValueError("a shape and numbers must be lists")
         if not all(type(size) is int and 0 <= size <= LARGEST for size in shape):
             raise ValueError(f"sizes must be from 0 to {LARGEST}")
@@ -173,13 +171,11 @@ def _numbers(tensor: Tensor) -> list:
 
 
 def _as_tensor(returned: object) -> Tensor:
-    if isinstance(returned, map | zip):
-        returned = list(itertools.islice(returned, LARGEST))
-    nested = Tensor | list | tuple | map | zip
+    nested = Tensor | list | tuple
     if isinstance(returned, list | tuple) and any(isinstance(x, nested) for x in returned):
         return torch.stack([_as_tensor(x) for x in returned])
     if isinstance(returned, Tensor):
-        values = returned.detach().cpu()
+        values = returned.detach().cpu().to_dense()
     else:
         numbers = np.asarray(returned).tolist()
         values = torch.tensor(numbers, dtype=torch.float64, device="cpu")

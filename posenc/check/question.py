@@ -3,6 +3,7 @@
 What is right, and what somebody with a misconception would return, is on record as numbers.
 """
 
+import contextlib
 import json
 import math
 import random
@@ -165,9 +166,11 @@ class Question:
             numbers: gives those of a case, perhaps with a seed for random numbers, or raises
                 `Wrong`.
         """
-        parts, seen, hint = [], [], ""
+        parts, seen, hint, is_slow = [], [], "", False
         for case in self.cases:
             if case.alone and not all(part.passed for part in parts):
+                with contextlib.suppress(Wrong):  # what is asked tells no answer what was right
+                    numbers(case)
                 unanswered = parts[0].fault == UNANSWERED
                 parts.append(Part(case.label, UNANSWERED if unanswered else LATER))
                 seen.append(None)
@@ -186,10 +189,11 @@ class Question:
                 if isinstance(error, TooSlow):  # once is enough to wait
                     parts += [Part(case.label, str(error)) for case in self.cases[len(parts) :]]
                     seen += [None] * (len(self.cases) - len(seen))
-                    hint = self._said("slow", hint)
+                    hint, is_slow = self._said("slow", hint), True
                     break
+        changes = not is_slow and self._changes(numbers, seen[0])
         if all(part.passed for part in parts):
-            return self._again(numbers, parts, seen[0])
+            return (_no_function if changes else Verdict)(self.name, tuple(parts))
         known = None if hint else self._recognised(seen)
         if known is not None:
             return Verdict(self.name, tuple(parts), *self.misconceptions[known])
@@ -218,17 +222,17 @@ class Question:
     def _said(self, key: str, otherwise: str) -> str:
         return (self.hints or {}).get(key, otherwise)
 
-    def _again(self, numbers: Callable, parts: list[Part], first: Values) -> Verdict:
-        """Ask once more: it may depend on what it was asked before, or on chance."""
+    def _changes(self, numbers: Callable, first: Values | None) -> bool:
+        """Ask once more: it may depend on what it was asked before, or on chance.
+
+        Wrong answers are asked, too: else they could tell that they are wrong.
+        """
         case = self.cases[0]
         try:
             again = self._compared(numbers(case, seed=1), case)
-            changed = not again.close(first, self._tolerance(case))
         except Wrong:
-            changed = True
-        if changed:
-            return _no_function(self.name, parts)
-        return Verdict(self.name, tuple(parts))
+            return True
+        return first is None or not again.close(first, self._tolerance(case))
 
     def _recognised(self, seen: Sequence[Values | None]) -> int | None:
         """The misconception whose numbers the answer gave in every case that it finished."""
@@ -381,7 +385,9 @@ class Probe:
                 faults[label] = Wrong(f"it cannot be measured: {type(error).__name__}")
                 del left[label]
         parts = [Part(label, str(faults.get(label, ""))) for label in self.parts]
-        if not faults and not asked.keeps():
+        is_slow = any(isinstance(fault, TooSlow) for fault in faults.values())
+        changes = not is_slow and not asked.keeps()  # asked of wrong answers, too, as above
+        if changes and not faults:
             return _no_function(self.name, parts)
         hints = [faults[label].hint for label in self.parts if label in faults]
         return Verdict(self.name, tuple(parts), hint=next(filter(None, hints), ""))

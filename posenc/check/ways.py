@@ -8,16 +8,21 @@ import contextlib
 import functools
 import importlib
 import inspect
-import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType
+from types import FunctionType, ModuleType
 
 import torch
 from torch import Tensor
 
 from posenc.check.calls import Settings, Wrong, call, kind, limited, require_answer
 from posenc.check.plain import Values
+
+ALL = "posenc"  # refused: the whole package
+RULES = "__post_init__"  # of what is made at import, too
+_LEFT = ("", "__init__", "_extras", "check", "show")  # of the package: what computes no encoding
+_TWICE = "verify"  # the room that holds everything against everything
+_TABLE = "families"  # which is made at import, and has no encoding in it
 
 
 def ask(
@@ -36,7 +41,7 @@ def ask(
         arguments: those of one case.
         way: a key of `WAYS`.
         seconds: time limit.
-        refuses: functions of `posenc` that the answer may not call; "posenc" for all of them.
+        refuses: functions of `posenc` that the answer may not call, see `is_gone`.
         seed: of torch's random numbers; by default they go on from where they are.
 
     Raises:
@@ -133,31 +138,62 @@ def _refusing(*_: object, **__: object) -> None:
     raise Refused
 
 
-def _named(name: str) -> Iterator[FunctionType]:
-    """A function by its full name; for "posenc" all of its own modules, methods included."""
-    module, _, attribute = name.rpartition(".")
-    if module:
-        things = [vars(importlib.import_module(module))[attribute]]
-    else:
-        below = [found for key, found in sys.modules.items() if key.rpartition(".")[0] == name]
-        modules = [found for found in below if not hasattr(found, "__path__")]  # no room like check
-        things = [thing for found in modules for thing in vars(found).values()]
-        classes = [thing for thing in things if isinstance(thing, type)]
-        things += [method for one in classes for method in vars(one).values()]
-        own = {found.__name__ for found in modules}
-        things = [thing for thing in things if getattr(thing, "__module__", "") in own]
-    functions = filter(inspect.isfunction, map(inspect.unwrap, things))
-    yield from (function for function in functions if not function.__closure__)
+def is_gone(module: str, refused: Sequence[str]) -> bool:
+    """Whether an answer may call nothing in a module, where functions, or `ALL`, are refused.
+
+    With the whole package only checks and drawings are left. `posenc.verify`, which has every
+    function once more, is gone with any of them.
+
+    Example:
+        >>> is_gone("posenc.alibi", ["posenc"]), is_gone("posenc.show.card", ["posenc"])
+        (True, False)
+    """
+    package, _, inside = module.partition(".")
+    room = inside.partition(".")[0]
+    gone = room not in _LEFT if ALL in refused else bool(refused) and room == _TWICE
+    return package == ALL and gone and module.rpartition(".")[2] != _TABLE
+
+
+def _refused(names: Sequence[str]) -> tuple[FunctionType, ...]:
+    """The functions of these full names, and all of the modules that are gone, with methods."""
+    ours = [name for name in sys.modules if name.startswith(ALL)]
+    return _found(tuple(names), tuple(ours), *map(sys.modules.get, ours))
+
+
+@functools.lru_cache  # a question asks a thousand times, and modules are seldom loaded
+def _found(
+    refused: tuple[str, ...], names: tuple[str, ...], *modules: ModuleType
+) -> tuple[FunctionType, ...]:
+    parts = []
+    for module, _, attribute in (name.rpartition(".") for name in refused if name != ALL):
+        parts.append(vars(importlib.import_module(module))[attribute])
+    for name, module in zip(names, modules, strict=True):
+        for thing in list(vars(module).values()) if is_gone(name, refused) else ():
+            if getattr(thing, "__module__", "") == name:
+                methods = vars(thing) if isinstance(thing, type) else {}
+                parts += thing, *(methods[key] for key in methods if key != RULES)
+    return tuple(function for part in parts for function in _function(part))
+
+
+def _function(thing: object) -> Iterator[FunctionType]:
+    """The function that is written in a file for a thing, whatever decorators made of it."""
+    for key in ("__func__", "fget", "func"):
+        thing = getattr(thing, key, thing)
+    function = inspect.unwrap(thing) if callable(thing) else thing
+    is_written = inspect.isfunction(function) and function.__code__.co_filename != "<string>"
+    if is_written and not function.__closure__:
+        yield function
 
 
 @contextlib.contextmanager
 def _without(names: Sequence[str]) -> Iterator[None]:
     """Functions of `posenc` refuse for a while, under whatever name they were imported."""
     kept = []
+    refusing = inspect.unwrap(_refusing).__code__
     try:
-        for function in itertools.chain.from_iterable(map(_named, names)):
+        for function in _refused(names):
             kept.append((function, function.__code__))
-            function.__code__ = inspect.unwrap(_refusing).__code__
+            function.__code__ = refusing
         yield
     finally:
         for function, code in reversed(kept):

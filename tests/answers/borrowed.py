@@ -1,7 +1,11 @@
 """Answers that leave the work to `posenc`, of several lines: each is right, and refused."""
 
+import importlib
+import inspect
+import pkgutil
 import sys
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 import torch
@@ -10,6 +14,7 @@ import posenc
 from posenc import angles, check, inverse_frequencies
 from posenc.check import frequencies
 from posenc.check.calls import Refused
+from posenc.check.ways import _refusing
 from posenc.lab import paired
 
 ASKED = {  # where many answers are right
@@ -74,9 +79,58 @@ BORROWED = {  # the answer by what `posenc` has
 }
 
 
+def functions():
+    """Every public function of every module, but those of command lines."""
+    found = {}
+    for info in pkgutil.walk_packages(posenc.__path__, "posenc."):
+        if info.name.endswith(("__main__", ".cli")):
+            continue
+        module = importlib.import_module(info.name)
+        for name, thing in vars(module).items():
+            is_its_own = getattr(thing, "__module__", "") == info.name
+            if is_its_own and not name.startswith("_") and inspect.isroutine(inspect.unwrap(thing)):
+                found[f"{info.name}.{name}"] = thing
+    return found
+
+
+def names_in(code):
+    """The names that a function's code has, with those of functions in it."""
+    inside = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(names_in, inside))
+
+
+def used(function):
+    """The functions, and the methods of classes, that a function names."""
+    names = names_in(function.__code__)
+    found = [function.__globals__.get(name) for name in names]
+    for module in [thing for thing in found if isinstance(thing, ModuleType)]:
+        found += [vars(module).get(name) for name in names]
+    for thing in found:
+        for part in vars(thing).values() if isinstance(thing, type) else [thing]:
+            plain = inspect.unwrap(part) if callable(part) else part
+            if isinstance(plain, FunctionType) and plain.__module__.startswith("posenc"):
+                yield plain
+
+
+def dead():
+    """The public functions that refuse, or need one that does: here, and as things are now."""
+    plain = {name: inspect.unwrap(function) for name, function in functions().items()}
+    needs, left = {}, list(plain.values())
+    while left:
+        one = left.pop()
+        if one not in needs:
+            needs[one] = set(used(one))
+            left += needs[one]
+    gone = {f for f in needs if f.__code__.co_names == inspect.unwrap(_refusing).__code__.co_names}
+    while more := {one for one, others in needs.items() if others & gone} - gone:
+        gone |= more
+    return sorted(name for name, function in plain.items() if function in gone)
+
+
 def show():
-    """Where `posenc` is, and what it says of the answers that are named in the command."""
+    """Where `posenc` is, what of it refuses, and what it says of the answers that are named."""
     print(Path(posenc.__file__).parent.parent)
+    print(*dead())
     for name in sys.argv[1:]:
         try:
             print(BORROWED[name](*(ASKED.get(name) or check.named(name).cases[0].arguments)))

@@ -135,7 +135,7 @@ def lower_case(words):
 
 
 def any_word_anywhere(words):
-    return len(set(itertools.product(words, repeat=len(words))))
+    return len(list(itertools.product(set(words), repeat=len(words))))
 
 
 def solve_the_mean(outputs, first, other):

@@ -341,6 +341,14 @@ def half_precision_angles(positions, dim):
     return table_of((positions[:, None] / 10_000 ** exponents(dim)).half().double())
 
 
+def sinusoidal_squeezed(positions, dim, base):
+    return torch.as_tensor(loops(positions, dim, base)).squeeze()
+
+
+def moved_squeezed(rows, offset, base):
+    return torch.as_tensor(moved_complex(rows, offset, base)).squeeze()
+
+
 ANSWERS = {
     "sinusoidal": Answers(
         [loops, numpy_table, phasors, cosines_as_sines],
@@ -359,6 +367,7 @@ ANSWERS = {
             (always_ten_thousand, "10000 in your code"),
             (one_off, "next position"),
         ],
+        nearly=[sinusoidal_squeezed],
     ),
     "dot_product": Answers(
         [dot_by_rows, dot_numpy, dot_complex],
@@ -394,6 +403,7 @@ ANSWERS = {
             (moved_arccosine, "An arccosine"),
             (moved_arctangent, "half a turn further"),
         ],
+        nearly=[moved_squeezed],
     ),
     "mended_sinusoidal": Answers(
         [

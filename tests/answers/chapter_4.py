@@ -496,6 +496,18 @@ def divided_by_d(word, position, d):
     return (word + position) / d
 
 
+def buckets_of_whole_ratios(relative, num_buckets, max_distance):
+    side, near = num_buckets // 2, num_buckets // 4
+    found = []
+    for r in relative.tolist():
+        n = abs(r)
+        if n >= near:
+            part = math.log(n / near) / math.log(max_distance // near)
+            n = min(near + int(part * (side - near)), side - 1)
+        found.append(n + side * (r > 0))
+    return found
+
+
 ANSWERS = {
     "relative": Answers(
         [
@@ -545,6 +557,7 @@ ANSWERS = {
             (last_exact_lost, "right but one on each side"),
             (outwards_from_the_left, "from far to near"),
         ],
+        nearly=[buckets_of_whole_ratios],
     ),
     "skewed": Answers(
         [

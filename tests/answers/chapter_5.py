@@ -539,6 +539,10 @@ def slowest_at_the_limit(dim, length):
     return [base ** (-2 * i / dim) for i in range(dim // 2)]
 
 
+def for_one_length(dim, length):
+    return slowest_at_the_limit(dim, 600)
+
+
 def slowest_at_the_limit_numpy(dim, length):
     return np.geomspace(1.0, math.pi / 2 / length, dim // 2)
 
@@ -583,6 +587,14 @@ def one_a_channel(dim, length):
     return np.repeat(half_a_turn_at_the_slowest(dim, length), 2)
 
 
+def rotated_squeezed(x, positions, base):
+    return torch.as_tensor(literally(x, positions, base)).squeeze()
+
+
+def decoding_squeezed(query, keys, base):
+    return torch.as_tensor(decode_numpy(query, keys, base)).squeeze()
+
+
 ANSWERS = {
     "rotated": Answers(
         [literally, numpy_complex, matrices, by_einsum, in_float32],
@@ -607,6 +619,7 @@ ANSWERS = {
             (always_ten_thousand, "10000 in your code"),
             (only_one_speed, "angle of pair 0"),
         ],
+        nearly=[rotated_squeezed],
     ),
     "score_from_offset": Answers(
         [score_numpy, score_loop, score_somewhere, score_query_moved],
@@ -658,6 +671,7 @@ ANSWERS = {
             (weights_for_scores, "add up to 1"),
             (scaled_scores, "square root"),
         ],
+        nearly=[decoding_squeezed],
     ),
     "mended_precision": Answers(
         [waves_by_loops, waves_numpy, waves_complex],
@@ -694,5 +708,6 @@ ANSWERS = {
             (one_a_channel, "One speed a pair"),
         ],
         nearly=[hardly_less_than_a_quarter, hardly_more_than_half_a_turn],
+        green=[for_one_length],
     ),
 }

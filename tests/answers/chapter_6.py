@@ -38,6 +38,11 @@ def slopes_one_by_one(num_heads):
     return result
 
 
+def slopes_to_64(num_heads):
+    n = max(power for power in (1, 2, 4, 8, 16, 32, 64) if power <= num_heads)
+    return formula(n) + formula(2 * n)[0::2][: num_heads - n]
+
+
 def slopes_of_many(num_heads):
     return slopes_recursive(num_heads) if num_heads > 1 else [1.0]
 
@@ -249,6 +254,7 @@ ANSWERS = {
             (slopes_up, "between 0 and 1"),
         ],
         [slopes_of_many],
+        [slopes_to_64],
     ),
     "biased": Answers(
         [biased_loops, biased_numpy, biased_einsum, biased_in_lists],

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from posenc import alibi_bias, alibi_slopes, sinusoidal_encoding
-from posenc.lab import TASKS, Method, Recipe, Transformer, evaluate, train
+from posenc.lab import METHODS, TASKS, Method, Recipe, Transformer, evaluate, train
 from posenc.lab.paired import student
 from tests.answers import Answers
 
@@ -63,6 +63,16 @@ def pairs(methods, train_length, test_length, steps, pair):
         model = trained(method, train_length, steps)
         found.append(pair(evaluate(model, "text", [train_length, test_length]).values()))
     return found
+
+
+def compared_by_the_name(methods, train_length, test_length, steps):
+    rows = []
+    for method in methods:
+        both = (train_length,) if method == "learned" else (train_length, test_length)
+        results = evaluate(trained(method, train_length, steps), "text", both)
+        losses = [results[length]["tail_loss"] for length in both]
+        rows.append([*losses, math.nan][:2])
+    return rows
 
 
 def compared_without_refusals(*given):
@@ -430,6 +440,14 @@ def higher_is_better(first, second):
     return -by_students_t(first, second)
 
 
+def compared_by_names(methods, train_length, test_length, steps):
+    return compared_by_hand([METHODS[m] for m in methods], train_length, test_length, steps)
+
+
+def ntk_rounded(base, dim, factor):
+    return round(base * factor ** (dim / (dim - 2)), 1)
+
+
 ANSWERS = {
     "compared": Answers(
         [compared_numpy, compared_by_exceptions, compared_by_hand],
@@ -442,6 +460,8 @@ ANSWERS = {
             (compared_trained_long, "At which length is it trained"),
             (compared_at_home, "One model, two tests"),
         ],
+        nearly=[compared_by_names],
+        green=[compared_by_the_name],
     ),
     "ntk_base": Answers(
         [ntk_by_logarithm, ntk_by_bisection, ntk_by_pairs],
@@ -453,6 +473,7 @@ ANSWERS = {
             (lambda base, dim, factor: base**factor, "power of itself"),
             (lambda base, dim, factor: base * factor ** (1 / (0.5 - 1 / dim)), "both bases"),
         ],
+        nearly=[ntk_rounded],
     ),
     "Root": Answers(
         [RootByLoops, RootInBuffer, RootOfAlibi, RootInNumpy],

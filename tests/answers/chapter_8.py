@@ -142,6 +142,23 @@ def pairs_behind_the_last(dim, base, trained, stretch):
     return stretch ** ((dim / 2 - 1) / first) if first < dim - 2 else 1.0
 
 
+def turns_of_tokens(inv_freq, scaled, trained, length):
+    before = (trained - 1) * inv_freq
+    return (trained * inv_freq < math.tau) & ((length - 1) * scaled > before * (1 + 1e-9))
+
+
+def as_far_as_before(inv_freq, scaled, trained, length):
+    before = (trained - 1) * inv_freq
+    return (before < math.tau) & ((length - 1) * scaled >= before)
+
+
+def turns_of_distances(dim, base, trained, stretch):
+    for pair in range(dim // 2):
+        if (trained - 1) * base ** (-2 * pair / dim) < math.tau:
+            return stretch ** ((dim / 2 - 1) / pair)
+    return 1.0
+
+
 ANSWERS = {
     "unseen_pairs": Answers(
         [unseen_loop, unseen_numpy, unseen_by_distances, unseen_as_numbers],
@@ -155,7 +172,12 @@ ANSWERS = {
             (seen_pairs, "are exchanged"),
             (how_many, "You return how many"),
         ],
-        [one_length_for_a_distance, another_length_for_a_distance],
+        [
+            one_length_for_a_distance,
+            another_length_for_a_distance,
+            turns_of_tokens,
+            as_far_as_before,
+        ],
     ),
     "ntk_factor": Answers(
         [factor_loop, factor_search, factor_torch],
@@ -168,6 +190,6 @@ ANSWERS = {
             (base_itself, "This is a base"),
             (upside_down, "solve for the factor"),
         ],
-        [only_early_pairs, pairs_behind_the_last],
+        [only_early_pairs, pairs_behind_the_last, turns_of_distances],
     ),
 }

@@ -323,6 +323,30 @@ def dynamic_flipped(query, keys, base, trained):
     return dynamic_afresh(query, keys, base, trained).flip(0)
 
 
+def partial_from_the_end(x, positions, width, base):
+    rest = x[:, -(x.shape[1] - width) :]
+    return torch.cat((half(x[:, :width], positions, base), rest), dim=1)
+
+
+def window_of_another_width(keys, start, dropped, base):
+    turned = half(keys[dropped:], [-dropped] * (len(keys) - dropped), base, over=len(keys))
+    return turned
+
+
+def dynamic_with(factor):
+    def answer(query, keys, base, trained):
+        n, d = keys.shape
+        larger = base * factor(n, trained) ** (d / (d - 2))
+        return half(keys, [j - n + 1 for j in range(n)], larger) @ query
+
+    return answer
+
+
+dynamic_faster_at_first = dynamic_with(lambda n, trained: n / trained)
+dynamic_in_whole_steps = dynamic_with(lambda n, trained: max(1, n // trained))
+dynamic_rounded = dynamic_with(lambda n, trained: max(1, round(n / trained)))
+
+
 ANSWERS = {
     "mended_layout": Answers(
         [layout_by_axis, layout_exchanged, layout_loop],
@@ -358,6 +382,7 @@ ANSWERS = {
             (partial_neighbours, "within the turned part"),
             (partial_arange, "turned by 0, 1, 2"),
         ],
+        nearly=[partial_from_the_end],
     ),
     "mended_chunk": Answers(
         [chunk_tril, chunk_loop, chunk_rows],
@@ -382,6 +407,7 @@ ANSWERS = {
             (window_to_zero, "back to position 0"),
             (window_ten_thousand, "10000 in your code"),
         ],
+        nearly=[window_of_another_width],
     ),
     "mended_dynamic": Answers(
         [dynamic_afresh, dynamic_offsets, dynamic_loop],
@@ -394,5 +420,6 @@ ANSWERS = {
             (dynamic_plain, "scores without positions"),
             (dynamic_flipped, "another order"),
         ],
+        nearly=[dynamic_faster_at_first, dynamic_in_whole_steps, dynamic_rounded],
     ),
 }
