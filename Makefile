@@ -6,6 +6,7 @@ PORT ?= 8000
 JOBS ?= 2
 BIN := .venv/bin
 READY := .venv/.ready
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope # and what they start
 CORE := $(wildcard $(patsubst posenc/%.py,tests/test_%.py,$(wildcard posenc/[a-z]*.py))) tests/test_refusals.py
 SITE := _build/html
 PDF := _build/where-am-i.pdf
@@ -62,14 +63,14 @@ pdf: $(READY)
 test: $(READY) lint tools book
 	@$(MAKE) --no-print-directory pdf || $(call without,the PDF (it needs a browser),its tests)
 	@echo "==> Unit, parity and property tests, and the built site in a browser"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not alone" tests
+	@$(PYTEST) -m "not alone" tests
 	@$(BIN)/python -m pytest -q -m alone tests
 	@echo "==> Every notebook, strictly compared with what is committed"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -rs --nbval chapters
+	@$(PYTEST) -rs --nbval chapters
 
 quick: $(READY) lint
 	@echo "==> The tests of posenc's core"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not alone" $(CORE)
+	@$(PYTEST) -m "not alone" $(CORE)
 
 mutants: $(READY)
 	@$(BIN)/pip install --quiet mutmut==3.8.1

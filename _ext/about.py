@@ -1,10 +1,11 @@
-"""A line under each chapter's title: how long it takes to read. And one at its end: what ran it."""
+"""A line under each chapter's title: how long it takes, and what it asks. And one at its end."""
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 from _ext.cells import is_cell
 from _ext.fold import fold
+from _ext.predict import predict
 
 WORDS_A_MINUTE = 180  # of a text that one follows with a finger
 LINE = "about-page"
@@ -44,7 +45,9 @@ def add(app: Sphinx, doctree: nodes.document) -> None:
     run = app.env.nb_metadata.get(app.env.docname, {}).get("exec_data") or {}
     if not run.get("runtime"):
         return
-    line = nodes.paragraph("", f"{taken} minutes to read", classes=[LINE])
+    asked = len(list(doctree.findall(predict)))
+    questions = f", and {asked} questions to answer on the way" if asked > 1 else ""
+    line = nodes.paragraph("", f"{taken} minutes to read{questions}", classes=[LINE])
     source = "../" * app.env.docname.count("/") + f"_sources/{app.env.docname}.ipynb"
     if app.config.html_copy_source and app.env.doc2path(app.env.docname).endswith(".ipynb"):
         link = f'<span class="d-print-none"> · <a href="{source}" download>the notebook</a></span>'
@@ -59,8 +62,8 @@ def colophon(doctree: nodes.document, runtime: float) -> str:
     has_gpu_cell = any("tag_gpu" in cell["classes"] for cell in doctree.findall(is_cell))
     gpu = "one section needs a GPU and is skipped without one" if has_gpu_cell else "no GPU"
     return (
-        "What is folded, the exercises, and working along with pen and paper come on top of the "
-        "minutes. "
+        "The answers, what is folded, the exercises, and working along with pen and paper come on "
+        "top of the minutes. "
         f"This page ran in {max(1, round(runtime))} seconds when it was built: Python with torch; "
         f"{gpu}."
     )

@@ -238,6 +238,8 @@ class Markdown:
     def inline_inline(self, node: nodes.inline) -> str:
         return self.inlines(node)
 
+    inline_sets = inline_inline
+
     def inline_reference(self, node: nodes.Element) -> str:
         """A link; within its own page a reference has nowhere to lead, so it is text."""
         text = self.inlines(node)

@@ -17,6 +17,9 @@ DATED_ROLES = (' role="doc-biblioentry"', ' role="list"')  # written by docutils
 TEMPLATES = ("webpack-macros.html", "sbt-webpack-macros.html")  # copied by the themes, not pages
 
 STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
+HERE = (
+    "(document.currentScript.parentElement);</script>"  # what a question's function is called with
+)
 SCRIPT = Path("scripts", "pydata-sphinx-theme.js")
 MEASURE = '"complete"===document.readyState?T():window.addEventListener("load",T)'
 
@@ -29,7 +32,10 @@ def mend_body(app: Sphinx, pagename: str, templatename: str, context: dict, doct
 
 
 def once(body: str) -> str:
-    """The same page without style sheets that it already has: each live figure brings its own."""
+    """The same page without what it already has: a figure brings its style, a question its script.
+
+    The first question keeps the function that it calls, as `question`; the others call that.
+    """
     known = set()
 
     def keep(found: re.Match) -> str:
@@ -37,17 +43,25 @@ def once(body: str) -> str:
         known.add(found[0])
         return found[0] if new else ""
 
-    return re.sub(r"<style>.*?</style>", keep, body, flags=re.DOTALL)
+    def call(found: re.Match) -> str:
+        function = found["function"]
+        new = function not in known
+        known.add(function)
+        return f"<script>({f'window.question = {function}' if new else 'question'}){HERE}"
+
+    body = re.sub(r"<style>.*?</style>", keep, body, flags=re.DOTALL)
+    written = rf"<script>\((?P<function>(?:(?!</script>).)*?)\){re.escape(HERE)}"
+    return re.sub(written, call, body, flags=re.DOTALL)
 
 
 def plain(body: str) -> str:
     """The same page without elements around words of code that look like the code around them.
 
-    They would be two in five of all elements of a chapter.
+    They would be half of all elements of a chapter. (A sign such as = needs no colour of its own.)
     """
 
     def bare(code: re.Match) -> str:
-        return re.sub(r'<span class="(?:n|nn|p|w)">([^<]*)</span>', r"\1", code[0])
+        return re.sub(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>', r"\1", code[0])
 
     return re.sub(r"<pre>.*?</pre>", bare, body, flags=re.DOTALL)
 

@@ -11,7 +11,10 @@ from pathlib import Path
 from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
 
-SILENT = ".headerlink, [role=tooltip], script, style, svg, .cell, .seal, .cover, .predict-score"
+SILENT = (  # and a page's title, which stands above its text
+    "h1, .about-page, .headerlink, [role=tooltip], script, style, svg, .cell, .seal, .cover, "
+    ".predict-score"
+)
 
 
 def texts(html: str) -> dict[str, str]:

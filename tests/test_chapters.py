@@ -186,7 +186,7 @@ WITH_GPU = [path for path in CHAPTERS if any(map(is_gpu, code_cells(read(path)))
 
 
 def test_the_chapters_on_attention_have_gpu_sections():
-    assert [path.stem[:2] for path in WITH_GPU] == ["04", "05", "06", "07"]
+    assert [path.stem[:2] for path in WITH_GPU] == ["04", "05", "06"]
 
 
 # What a GPU section asks of CUDA, answered by the processor: memory is not measured there.
@@ -200,7 +200,6 @@ posenc.lab.device_times = lambda functions, device=None: timed(functions, device
 SMALLER = {
     '"cuda"': '"cpu"',
     "8192": "512",
-    "steps=120, batch=64": "steps=24, batch=2",
     "256": "32",
 }
 

@@ -226,6 +226,15 @@ def some_states(name: str, count: int = 12) -> list[dict]:
     return [dict(start), one(min), one(max), *(one(chance.uniform) for _ in range(count))]
 
 
+HEIGHTS = """async (el, states) => {
+  const found = [];
+  for (const state of states) {
+    el.live.model.set("state", state);
+    await new Promise(requestAnimationFrame); // it was drawn in the same frame, before this
+    found.push([el.querySelector(".said").innerText, el.getBoundingClientRect().height]);
+  }
+  return found;
+}"""
 SET = "(el, state) => { el.live.model.set('state', state); return el.live.values(); }"
 
 
@@ -366,6 +375,13 @@ def drag_problems(page: Page) -> list[str]:
     return problems
 
 
+TIP = """(dial) => {
+  const tip = [...dial.parentElement.querySelectorAll(".hand:not(.rest) > :last-child")].at(-1);
+  const { left, top, width, height } = tip.getBoundingClientRect();
+  return [left + width / 2, top + height / 2];
+}"""
+
+
 def touch_problems(page: Page) -> list[str]:
     """Marks that do not follow a finger, or that scroll the page instead."""
     fingers, problems = page.context.new_cdp_session(page), []
@@ -378,12 +394,15 @@ def touch_problems(page: Page) -> list[str]:
             mark.scroll_into_view_if_needed()
             box, before = mark.bounding_box(), state_of(page)
             x, y = box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.4
+            if mark.evaluate("e => e.matches('.hit')"):
+                x, y = mark.evaluate(TIP)
             top = page.evaluate("scrollY")
             for step, kind in enumerate(["touchStart", *["touchMove"] * 4, "touchEnd"]):
                 at = {"x": x + dx * step / 4, "y": y + dy * step / 4}
                 points = [] if kind == "touchEnd" else [at]
                 followed = state_of(page) != before
                 fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+            page.wait_for_timeout(60)
             if page.evaluate("scrollY") != top:
                 problems.append(f"{selector} scrolls the page")
             at_rest(page)
@@ -491,6 +510,24 @@ class TestLearnedTable:
             live.learned_table(given.pop("cosines"), **given)
 
 
+UPON = """async (states) => {
+  const { model } = document.querySelector(".live").live, found = [];
+  for (const state of states) {
+    model.set("state", state);
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    const names = [...document.querySelectorAll("span.named")];
+    const boxes = names.map((e) => e.getBoundingClientRect());
+    for (const [i, a] of boxes.entries())
+      for (const b of boxes.slice(i + 1)) {
+        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const tall = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (wide > 1 && tall > 2) found.push([JSON.stringify(state), names[i].textContent, tall]);
+      }
+  }
+  return found;
+}"""
+
+
 class TestPlaces:
     @pytest.mark.parametrize("width", [700, 1440])
     @pytest.mark.parametrize("name", ["clocks", "digits", "wave", "learned_table"])
@@ -551,6 +588,38 @@ class TestPlaces:
                 assert abs(line["y"] - one["y"] - one["height"]) < 10
                 fill = page.locator(".unseen").evaluate("e => getComputedStyle(e).fill")
                 assert float(re.findall(r"[\d.]+", fill)[-1]) == (0.26 if theme == "dark" else 0.14)
+
+    @pytest.mark.parametrize("width", [390, 820])
+    @pytest.mark.parametrize(
+        "given",
+        [{"dim": 512, "trained": 512, "length": 1024}, {"trained": 4096, "length": 16_384}],
+    )
+    def test_no_line_goes_through_the_name_of_one(self, browser, given, width):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        html = live.seen_turns(**given).html()
+        page.set_content(PAGE.format(theme="light", ink="#000", paper="#fff", figure=html))
+        struck = STRUCK.replace(".fore", "span.named").replace("box.bottom", "box.bottom - 1")
+        for name in ("training text", "text of now", "one turn"):
+            assert page.evaluate(struck, name) == []
+        page.close()
+
+    @pytest.mark.parametrize("width", [390, 820])
+    @pytest.mark.parametrize(
+        "given", [{"trained": 2048, "length": 8192}, {"dim": 512, "trained": 512, "length": 1024}]
+    )
+    def test_no_name_lies_upon_another(self, browser, given, width):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        html = live.seen_turns(**given).html()
+        page.set_content(PAGE.format(theme="light", ink="#000", paper="#fff", figure=html))
+        page.wait_for_function("document.querySelector('.live').live")
+        states = [
+            {"log_base": base, "trained": trained, "length": length}
+            for base in (2, 2.5, 3.25, 3.875, 4, 5, 6, 7)
+            for trained in (5, 7, 9, 10.6, 11, 13, 16, 20)
+            for length in (5, 8, 10, 11, 13, 14.3, 17, 20)
+        ]
+        assert page.evaluate(UPON, states) == []
+        page.close()
 
     def test_the_lines_of_turns_are_named_inside_the_picture(self, opened):
         with opened("seen_turns") as page:
@@ -622,6 +691,61 @@ class TestHands:
             assert page.evaluate("scrollY") > 20
             assert at_rest(page) == before
 
+    @pytest.mark.parametrize(
+        "name", ["clocks", "clock_pair", "digits", "query_key_clocks", "rotated_pair", "wave"]
+    )
+    def test_a_finger_scrolls_past_a_dial_and_a_tap_turns_its_hand(self, opened, name):
+        with opened(name, width=390, has_touch=True, is_mobile=True) as page:
+            page.evaluate("document.querySelector('main').style.paddingTop = '600px'")
+            fingers, before = page.context.new_cdp_session(page), state_of(page)
+            for dial in page.locator(".hit").all():
+                dial.evaluate("e => scrollBy(0, e.getBoundingClientRect().top - 150)")
+                top, box = page.evaluate("scrollY"), dial.bounding_box()
+                x, y = (box[c] + box[size] / 2 for c, size in (("x", "width"), ("y", "height")))
+                for step, kind in enumerate(["touchStart", *["touchMove"] * 12, "touchEnd"]):
+                    points = [] if kind == "touchEnd" else [{"x": x, "y": y - 10 * step}]
+                    given = {"type": kind, "touchPoints": points}
+                    fingers.send("Input.dispatchTouchEvent", given)
+                page.wait_for_timeout(250)
+                assert abs(page.evaluate("scrollY") - top) > 20
+                assert at_rest(page) == before
+            dial.evaluate("e => scrollBy(0, e.getBoundingClientRect().top - 60)")
+            box = dial.bounding_box()
+            (x, y), r = dial.evaluate(TIP), box["width"] / 2
+            across = x - box["x"] - r, y - box["y"] - r  # a quarter turn on
+            page.touchscreen.tap(box["x"] + r - 0.8 * across[1], box["y"] + r + 0.8 * across[0])
+            page.wait_for_timeout(60)
+            assert state_of(page) != before
+
+    @pytest.mark.parametrize("name", ["clocks", "seen_turns"])
+    def test_a_finger_that_scrolls_from_a_slider_leaves_it_as_it_stood(self, opened, name):
+        with opened(name, width=390, has_touch=True, is_mobile=True) as page:
+            page.evaluate("document.querySelector('main').style.paddingBottom = '900px'")
+            fingers, before = page.context.new_cdp_session(page), state_of(page)
+            for slider in page.locator("[type=range]:visible").all():
+                slider.evaluate("e => scrollBy(0, e.getBoundingClientRect().top - 500)")
+                top, box = page.evaluate("scrollY"), slider.bounding_box()
+                x, y = box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2
+                for step, kind in enumerate(["touchStart", *["touchMove"] * 12, "touchEnd"]):
+                    points = [] if kind == "touchEnd" else [{"x": x + step, "y": y - 14 * step}]
+                    given = {"type": kind, "touchPoints": points}
+                    fingers.send("Input.dispatchTouchEvent", given)
+                    page.wait_for_timeout(16)
+                page.wait_for_timeout(250)
+                assert page.evaluate("scrollY") - top > 20
+                assert at_rest(page) == before
+                slider.evaluate("e => scrollBy(0, e.getBoundingClientRect().top - 500)")
+                page.touchscreen.tap(x, slider.bounding_box()["y"] + box["height"] / 2)
+                assert at_rest(page) != before  # a tap does set it
+                page.locator(".live").evaluate(SET, before)
+
+    def test_a_tap_on_a_hub_turns_no_hand(self, opened):
+        with opened("clocks", width=390, has_touch=True, is_mobile=True) as page:
+            before = state_of(page)
+            box = page.locator(".hit").nth(1).bounding_box()
+            page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            assert at_rest(page) == before
+
     def test_what_was_stopped_between_two_words_goes_on_from_one(self, opened):
         with opened("clocks") as page:
             for key, word in (("ArrowRight", 5), ("ArrowLeft", 4)):
@@ -689,6 +813,73 @@ class TestHands:
                 assert after["mean"] == pytest.approx(before["mean"], abs=1e-9)
 
 
+LISTEN = """() => {
+  window.said = [];
+  const heard = document.querySelector(".live [role=status]");
+  new MutationObserver(() => said.push(heard.textContent))
+    .observe(heard, { childList: true, characterData: true, subtree: true });
+}"""
+ASK = "(el, detail) => { el.dispatchEvent(new CustomEvent('live:set', { detail })); }"
+
+
+def some_part(name: str) -> dict:
+    """One number of a figure, at the end of its slider that is further away."""
+    slider = BeautifulSoup(figure(name).html(), "html.parser").select_one("input[type=range]")
+    low, high = float(slider["min"]), float(slider["max"])
+    now = figure(name).state[slider["name"]]
+    return {slider["name"]: low if now > (low + high) / 2 else high}
+
+
+class TestSet:
+    @EACH_KIND
+    def test_the_page_sets_it_and_it_goes_back_to_its_first_state(self, opened, name):
+        with opened(name) as page:
+            reset, first = (
+                page.get_by_role("button", name="Back to the first state"),
+                state_of(page),
+            )
+            assert not reset.is_visible()
+            part = some_part(name)
+            page.locator(".live").evaluate(ASK, part)
+            page.wait_for_timeout(600)  # a few whole numbers may each stand for long
+            assert state_of(page) == {**first, **part}
+            shown(page)
+            assert reset.is_visible()
+            box = reset.bounding_box()
+            assert min(box["width"], box["height"]) >= 24
+            reset.press("Enter")
+            page.wait_for_timeout(600)
+            assert state_of(page) == first
+            shown(page)
+            assert not reset.is_visible()
+            assert page.evaluate("document.activeElement.matches('[name]')")
+            expect_none(page.problems)
+
+    def test_it_glides_there_and_is_said_once(self, opened):
+        with opened("clocks") as page:
+            page.evaluate(LISTEN)
+            page.locator(".live").evaluate(ASK, {"p": 11})
+            page.wait_for_timeout(150)
+            assert 4 < state_of(page)["p"] < 11
+            page.wait_for_timeout(1500)
+            assert page.evaluate("said") == [page.locator(".said").inner_text()]
+
+    def test_it_is_there_at_once_for_those_who_want_no_motion(self, opened):
+        with opened("clocks", reduced_motion="reduce") as page:
+            page.locator(".live").evaluate(ASK, {"p": 11})
+            assert state_of(page)["p"] == 11
+
+    def test_a_slider_of_whole_numbers_glides_through_them(self, opened):
+        with opened("learned_table") as page:
+            page.evaluate(
+                """() => { window.seen = []; const { model } = document.querySelector(".live").live;
+                model.on("change:state", () => seen.push(model.get("state").r)); }"""
+            )
+            page.locator(".live").evaluate(ASK, {"r": 0})
+            at_rest(page)
+            assert all(r % 1 == 0 for r in page.evaluate("seen"))
+
+
 class TestDigits:
     def test_the_wave_is_on_the_digits_side_at_every_word_and_in_every_half_of_a_dial(self):
         shape = live.digits(base=2, wheels=4)
@@ -736,6 +927,23 @@ STRUCK = """(name) => {
 
 
 class TestLines:
+    def test_a_name_that_gave_way_has_a_leader_from_the_end_of_its_line(self, opened):
+        with opened("lengths") as page:
+            assert page.locator(".leads path").count() == 0  # the two names are far apart
+        rows = {name: [i, 1 + i / 50] for i, name in enumerate("abc")}
+        close = live.lines([0, 1], rows, xlabel="x", ylabel="y")
+        soup = BeautifulSoup(close.html(), "html.parser")
+        leads = soup.select(".leads path")
+        names = [
+            float(re.search(r"--at:([\d.]+)", e["style"])[1]) for e in soup.select(".names > div")
+        ]
+        assert len(leads) >= 2
+        for lead in leads:
+            left, start, right, end = map(float, re.findall(r"[\d.]+", lead["d"]))
+            assert (left, right) == (0, 1)
+            assert min(abs(1 - end - at) for at in names) < 1e-3
+            assert abs(end - start) > 0.01
+
     @pytest.mark.parametrize("name", ["lengths", "lines", "lines-other"])
     def test_names_stand_apart_and_beside_the_picture(self, opened, name):
         with opened(name) as page:
@@ -977,6 +1185,14 @@ class TestLooks:
     def test_axe_finds_nothing(self, opened, name, theme, width):
         with opened(name, theme=theme, width=width) as page:
             expect_none(accessibility_problems(page))
+
+    @pytest.mark.parametrize("width", [390, 820])
+    @EACH
+    def test_no_sentence_pushes_what_stands_below(self, opened, name, width):
+        with opened(name, width=width) as page:
+            tall = page.locator(".live").bounding_box()["height"]
+            heights = page.locator(".live").evaluate(HEIGHTS, some_states(name, 30))
+            expect_none([said for said, now in heights if abs(now - tall) > 1])
 
     @EACH_KIND
     def test_it_follows_the_theme_wherever_it_stands(self, opened, name):

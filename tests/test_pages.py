@@ -1,5 +1,6 @@
 """What the book's own Sphinx extensions make of a page, on a small book of one or two pages."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import bs4
+import matplotlib.pyplot as plt
 import nbformat
 import pytest
 from docutils import nodes
@@ -14,8 +16,10 @@ from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sphinx.errors import SphinxError
 
-from _ext import about, cover, mend, seal, search, signs
+from _ext import about, cover, mend, seal, search, sets, signs
 from _ext.fold import fold
+from _ext.predict import predict
+from posenc.show import explore, guess_angle, live
 
 ROOT = Path(__file__).parent.parent
 CONF = """
@@ -264,6 +268,68 @@ class TestPredict:
         assert "the same question is asked twice" in run.stderr
 
 
+@pytest.mark.usefixtures("annotations_off")
+class TestSets:
+    def page(self, text):
+        """A page with this text, and two live figures."""
+        cells = [new_markdown_cell(f"# T\n\n{text}")]
+        bars = explore(
+            lambda height: plt.subplots()[0],
+            describe="{height} high".format,
+            height=[1, 50],
+        ).live()
+        for name, figure in {"fig-grid": live.relative_grid(), "fig-bars": bars}.items():
+            cells.append(cell("x = 1", page=figure.html()))
+            cells[-1].metadata["mystnb"] = {"figure": {"name": name, "caption": "C."}}
+        return cells
+
+    @pytest.mark.parametrize(
+        ("written", "state"),
+        [
+            ("`2 <fig-grid clip=2>`", {"clip": 2}),
+            ("`a longer one <fig-grid i=3.5, j=0>`", {"i": 3.5, "j": 0}),
+            ("`50 <fig-bars height=50>`", {"height": 1}),
+        ],
+    )
+    def test_is_a_button_that_holds_the_state_of_its_figure(self, tmp_path, written, state):
+        text = f"Go on to {{set}}{written}."
+        run, pages = build(tmp_path, "_ext.sets", index=self.page(text))
+        assert run.returncode == 0, run.stderr
+        button = pages["index"].select_one("p button.sets")
+        assert button.text == written[1:].partition(" <")[0]
+        assert button.has_attr("disabled")  # until there is a script
+        figure = pages["index"].select_one(f"#{button['data-of']} .live")
+        assert json.loads(button["data-state"]) == state
+        assert all(figure.select(f"[name={name}]") for name in state)
+
+    @pytest.mark.parametrize(
+        ("written", "complaint"),
+        [
+            ("`2`", "must read `words <figure control=value>`, got '2'"),
+            ("`2 <fig-none clip=2>`", "no live figure of this page, they are ['fig-bars'"),
+            ("`2 <fig-grid cut=2>`", "no control 'cut', they are ['clip', 'i', 'j']"),
+            ("`2 <fig-grid clip=12>`", "clip goes from 1 to 11, got 12"),
+            ("`2 <fig-grid clip=two>`", "could not convert string to float: 'two'"),
+            ("`2 <fig-bars height=2>`", "height must be one of ['1', '50'], got '2'"),
+        ],
+    )
+    def test_what_its_figure_does_not_have_is_a_warning(self, tmp_path, written, complaint):
+        run, _ = build(tmp_path, "_ext.sets", index=self.page(f"To {{set}}{written}."))
+        assert run.returncode != 0
+        assert complaint in run.stderr
+
+    def test_what_its_controls_hold(self):
+        turned = bs4.BeautifulSoup(live.rotated_pair().html(), "html.parser").select_one(".live")
+        assert sets.state(turned, "together", "on") is True
+        assert sets.state(turned, "together", "off") is False
+        with pytest.raises(ValueError, match=re.escape("one of ['on', 'off'], got 'yes'")):
+            sets.state(turned, "together", "yes")
+        buckets = bs4.BeautifulSoup(live.buckets().html(), "html.parser").select_one(".live")
+        assert sets.state(buckets, "num_buckets", "16") == "16"
+        with pytest.raises(ValueError, match="0 to 160 by whole numbers, got 2"):
+            sets.state(buckets, "d", "2.5")
+
+
 class TestGlossary:
     index = "# T\n\nTwo {term}`pairs <pair>`.\n\n```{toctree}\nglossary\n```\n"
 
@@ -307,14 +373,26 @@ def test_code_has_no_elements_that_look_like_the_code_around_them(tmp_path):
     _, before = build(tmp_path, index=f"# T\n\n```python\n{code}```\n")
     _, after = build(tmp_path, "_ext.mend", index=f"# T\n\n```python\n{code}```\n")
     assert before["index"].pre.text == after["index"].pre.text == code
-    assert {"n", "nn", "p", "w"} <= {e["class"][0] for e in before["index"].pre.select("[class]")}
+    assert {"n", "nn", "o", "p", "w"} <= {
+        e["class"][0] for e in before["index"].pre.select("[class]")
+    }
     kinds = {e["class"][0] for e in after["index"].pre.select("[class]")}
-    assert kinds == {"kn", "o", "mi", "c1"}
+    assert kinds == {"kn", "mi", "c1"}
 
 
 def test_a_figure_keeps_the_elements_that_code_can_do_without():
     key = '<div class="legend"><span class="p">sine</span></div>'
     assert mend.plain(f'{key}<pre><span class="p">[</span></pre>{key}') == f"{key}<pre>[</pre>{key}"
+
+
+def test_questions_share_a_script_on_a_page():
+    bodies = [guess_angle(at, within=0.1, says="")._repr_html_() for at in (0.5, 1.0)]
+    function = bodies[0].split("<script>(")[1].split(f"){mend.HERE}")[0]
+    assert all(body.count(function) == 1 for body in bodies)
+    one, other = mend.once(bodies[0]), mend.once("".join(bodies)).removeprefix(mend.once(bodies[0]))
+    assert one.count(f"<script>(window.question = {function}){mend.HERE}") == 1
+    assert function not in other
+    assert other.count(f"<script>(question){mend.HERE}") == 1
 
 
 def test_the_theme_does_not_measure_the_whole_page_when_it_has_loaded(tmp_path):
@@ -409,10 +487,15 @@ class TestTime:
             section = nodes.section("", nodes.title("", title), self.words(900))
             assert about.minutes(self.page(self.words(900), section)) == minutes
 
-    def test_an_executed_page_says_it_and_links_its_notebook(self):
+    @pytest.mark.parametrize(
+        ("questions", "says"),
+        [(0, "5 minutes to read"), (7, "5 minutes to read, and 7 questions to answer on the way")],
+    )
+    def test_an_executed_page_says_it_and_links_its_notebook(self, questions, says):
         title = nodes.title("", "T")
         page = new_document("")
         page += nodes.section("", title, self.words(900))
+        page[0].extend(predict("") for _ in range(questions))
         env = SimpleNamespace(
             docname="chapters/05_x",
             metadata={"chapters/05_x": {}},
@@ -422,7 +505,7 @@ class TestTime:
         config = SimpleNamespace(root_doc="chapters/index", html_copy_source=True)
         about.add(SimpleNamespace(env=env, config=config), page)
         line = title.next_node(nodes.paragraph, siblings=True)
-        assert line.astext().startswith("5 minutes to read")
+        assert line[0].astext() == says
         assert "ran in 20 seconds" in page[0][-1].astext()
         assert env.metadata["chapters/05_x"]["minutes"] == 5
         link = bs4.BeautifulSoup(line[-1].astext(), "html.parser").a
@@ -580,13 +663,14 @@ class TestSearchTexts:
     def test_they_are_what_a_reader_reads(self):
         page = (
             "<article class='bd-article'><section id='a'><h1>A<a class='headerlink'>#</a></h1>"
+            "<p class='about-page'>9 minutes to read</p>"
             "<p>One <a>term</a><span role='tooltip'>what it is</span> and <math data-tex='\\x'>"
             "<mi>x</mi></math>.</p><div class='cell'>code</div><section id='b'><p>Two.</p>"
             "</section></section></article>"
         )
         assert search.texts(page) == {
-            "": "AOne term and x.Two.",
-            "a": "AOne term and x.",
+            "": "One term and x.Two.",
+            "a": "One term and x.",
             "b": "Two.",
         }
 

@@ -17,6 +17,7 @@ from PIL import Image
 from posenc.show import guess_angle, guess_curve, guess_point, table
 
 CURVE = {"xlabel": "x", "ylabel": "y", "ylim": (-1, 1), "within": 0.1, "says": "So."}
+PHONE = "<meta name='viewport' content='width=device-width'>"
 SHORT = {"xlabel": "x", "within": 2, "says": "So."}
 POINT = {"low": 1, "high": 100, "xlabel": "x", "within": 2, "says": "So."}
 
@@ -214,7 +215,7 @@ class TestComparing:
 
     def test_what_is_not_set_looks_like_a_slider_and_a_button(self, browser):
         page = browser.new_page(viewport={"width": 900, "height": 800})
-        page.set_content(guess_point(15, low=0, high=30, **SHORT)._repr_html_())
+        page.set_content(guess_angle(1.0, within=0.3, says="So.")._repr_html_())
         slider, button = page.locator("input"), page.locator("button")
         picture = Image.open(io.BytesIO(slider.screenshot())).convert("L")
         ink = [
@@ -278,16 +279,21 @@ class TestComparing:
 
     @pytest.mark.parametrize("width", [360, 900])
     @pytest.mark.parametrize("log", [False, True])
-    def test_the_slider_of_a_place_lies_along_its_axis(self, browser, width, log):
+    def test_the_slider_of_a_place_lies_unseen_on_its_axis(self, browser, width, log):
         kind = "phone" if width < 480 else "wide"
         page = browser.new_page(viewport={"width": width, "height": 800})
         page.set_content(guess_point(10, **{**POINT, "low": 0.5}, log=log)._repr_html_())
         slider, mine = page.locator("input"), page.locator(f".{kind} .mine")
+        axis = page.locator(f".{kind} .axes").bounding_box()
+        picture = page.locator(f"svg.{kind}").bounding_box()
+        assert slider.evaluate("(e) => getComputedStyle(e).opacity") == "0"
         for share in (0.0, 0.3, 1.0):
             slider.fill(str(share))
             track, mark = slider.bounding_box(), mine.bounding_box()
-            thumb = track["x"] + 8 + share * (track["width"] - 16)  # 16 px wide
-            assert thumb == pytest.approx(mark["x"] + mark["width"] / 2, abs=2)
+            place = mark["x"] + mark["width"] / 2
+            assert place == pytest.approx(axis["x"] + share * axis["width"], abs=2)
+            assert track["x"] - 8 <= place <= track["x"] + track["width"] + 8
+            assert picture["y"] <= track["y"] < picture["y"] + picture["height"]
         page.close()
 
     def test_a_phone_has_a_picture_that_a_finger_can_draw_on(self, browser):
@@ -307,6 +313,77 @@ class TestComparing:
         spots = re.findall(r"[ML]([\d.]+),([\d.]+)", mine.get_attribute("d"))
         height = box["height"] * 0.3 * 360 / box["width"]  # in units of the picture
         assert [float(y) for _, y in spots] == pytest.approx([height] * 5, abs=1)
+        page.close()
+
+    @pytest.mark.parametrize("kind", ["curve", "point", "angle"])
+    def test_a_finger_on_its_way_down_the_page_answers_nothing(self, browser, kind):
+        guess = {
+            "curve": lambda: guess_curve([0, 1], [0.5, 0.5], knots=5, **CURVE),
+            "point": lambda: guess_point(30, **POINT),
+            "angle": lambda: guess_angle(1.0, within=0.3, says="So."),
+        }[kind]()
+        phone = {"width": 390, "height": 500}
+        page = browser.new_page(viewport=phone, has_touch=True, is_mobile=True)
+        page.set_content(f"{PHONE}{guess._repr_html_()}<p style='height: 2000px'>")
+        fingers = page.context.new_cdp_session(page)
+        box = page.locator("svg.phone").bounding_box()
+        start = box["x"] + 0.42 * box["width"], box["y"] + 0.6 * box["height"]
+
+        def swipe(dx, dy):
+            for step, what in enumerate(["touchStart", *["touchMove"] * 8, "touchEnd"]):
+                at = {"x": start[0] + dx * step / 8, "y": start[1] + dy * step / 8}
+                points = [] if what == "touchEnd" else [at]
+                fingers.send("Input.dispatchTouchEvent", {"type": what, "touchPoints": points})
+            tops = [-1, 0]
+            while tops[-1] != tops[-2]:  # a page that was pushed glides on
+                page.wait_for_timeout(200)
+                tops.append(page.evaluate("scrollY"))
+            page.evaluate("scrollTo(0, 0)")
+            return tops[-1], page.locator("input:not(.unset)").count()
+
+        top, are_set = swipe(4, -150)
+        assert top > 20
+        assert are_set == 0
+        top, are_set = swipe(90, 6)
+        assert top == 0
+        assert are_set == (3 if kind == "curve" else 1)
+        page.close()
+
+    @pytest.mark.parametrize("kind", ["curve", "point"])
+    def test_a_tap_answers_and_a_ring_keeps_the_finger(self, browser, kind):
+        curve = kind == "curve"
+        guess = (
+            guess_curve([0, 1], [0.5, 0.5], knots=5, **CURVE) if curve else guess_point(30, **POINT)
+        )
+        phone = {"width": 390, "height": 500}
+        page = browser.new_page(viewport=phone, has_touch=True, is_mobile=True)
+        page.set_content(f"{PHONE}{guess._repr_html_()}<p style='height: 2000px'>")
+        box = page.locator("svg.phone .waiting").bounding_box()
+        x, y = box["x"] + 10, box["y"] + box["height"] / 2  # the first ring
+        if curve:
+            fingers = page.context.new_cdp_session(page)
+            for step, what in enumerate(["touchStart", *["touchMove"] * 8, "touchEnd"]):
+                points = [] if what == "touchEnd" else [{"x": x, "y": y - 8 * step}]
+                fingers.send("Input.dispatchTouchEvent", {"type": what, "touchPoints": points})
+            page.wait_for_timeout(300)
+            assert page.evaluate("scrollY") == 0
+            assert float(page.locator("input").first.input_value()) > 0.65
+        else:
+            page.touchscreen.tap(box["x"] + 100, y)
+        assert page.locator("input:not(.unset)").count() == 1
+        page.close()
+
+    def test_a_curve_that_is_begun_says_how_much_is_missing(self, browser):
+        page = browser.new_page(viewport={"width": 800, "height": 600})
+        page.set_content(guess_curve([0, 1], [0.5, 0.5], knots=5, **CURVE)._repr_html_())
+        hint, open_points = page.locator("svg.wide .hint"), page.locator(".open")
+        assert hint.is_visible()
+        assert open_points.inner_text() == ""
+        for n, slider in enumerate(page.locator("input").all()):
+            slider.evaluate("e => e.dispatchEvent(new Event('input'))")
+            said = f"{4 - n} of 5 points still to draw" if n < 4 else ""
+            assert open_points.inner_text() == said
+            assert hint.is_hidden()
         page.close()
 
     def test_a_logarithmic_curve_has_its_factors_evenly_apart(self, browser):

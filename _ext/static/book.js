@@ -5,6 +5,24 @@ const { dataset } = document.documentElement;
 if (!["light", "dark"].includes(dataset.mode))
   dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 
+// The theme's button goes round three modes, of which two look alike. Here it goes from light to
+// dark and back, and says where to.
+const system = matchMedia("(prefers-color-scheme: dark)");
+document.addEventListener("click", ({ target }) => {
+  if (!target.closest?.(".theme-switch-button")) return;
+  const own = system.matches ? "dark" : "light";
+  localStorage.setItem("mode", dataset.theme === own ? "auto" : dataset.theme); // the next is the other
+}, true);
+const nameSwitch = () => {
+  const name = `Switch to the ${dataset.theme === "dark" ? "light" : "dark"} theme`;
+  for (const button of document.querySelectorAll(".theme-switch-button"))
+    for (const said of ["aria-label", button.title ? "title" : "data-bs-original-title"])
+      button.setAttribute(said, name);
+};
+document.addEventListener("DOMContentLoaded", nameSwitch);
+new MutationObserver(nameSwitch)
+  .observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+
 // Each of the theme's scripts waits for the whole page, and all would run in one long task; in a
 // task each, the reader's hand comes between.
 const listen = document.addEventListener;
@@ -27,6 +45,22 @@ if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "na
 window.addEventListener("load", () =>
   setTimeout(() => document.documentElement.classList.add("there"), 500));
 
+// A margin note stands beside the paragraph that follows it; without a margin it comes after that,
+// and after a formula that ends its sentence.
+const narrow = matchMedia("(max-width: 1199px)"), beside = new Map();
+const placeNotes = () => {
+  for (const note of document.querySelectorAll("aside.margin")) {
+    if (!beside.has(note)) beside.set(note, note.nextElementSibling);
+    let below = beside.get(note);
+    if (!below?.matches("p")) continue;
+    if (!narrow.matches) { below.before(note); continue; }
+    const formula = below.nextElementSibling;
+    (formula?.matches("div.math") ? formula : below).after(note);
+  }
+};
+document.addEventListener("DOMContentLoaded", placeNotes);
+narrow.addEventListener("change", placeNotes);
+
 // Definitions of terms are shown by the style sheet; Escape hides them until the pointer moves.
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") document.documentElement.classList.add("no-definitions");
@@ -38,6 +72,21 @@ for (const event of ["pointerover", "focusin"]) {
     if (term) place(term.querySelector("[role=tooltip]"));
   });
 }
+
+// Words in a sentence that set a figure. One that is out of view is gone to; Back leads back.
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest?.("button.sets");
+  if (!button) return;
+  const { of: name, state } = button.dataset;
+  const figure = document.querySelector(`#${name} .live`);
+  figure.dispatchEvent(new CustomEvent("live:set", { detail: JSON.parse(state) }));
+  const { top, bottom } = figure.getBoundingClientRect();
+  if (top > window.innerHeight || bottom < 0) {
+    whole();
+    history.pushState(null, "", `#${name}`);
+  }
+  figure.scrollIntoView({ block: "nearest" });
+});
 
 // Moves a definition to where it can be read: not over the right edge, and above its term if
 // there is no room below.
@@ -83,4 +132,5 @@ const width = new ResizeObserver((seen) => {
 window.addEventListener("load", () => {
   const wide = "article :is(pre, .formula, .text_html, .pst-scrollable-table-container)";
   for (const place of document.querySelectorAll(wide)) width.observe(place);
+  for (const button of document.querySelectorAll("button.sets")) button.disabled = false;
 });

@@ -1,9 +1,20 @@
-// Shows beside each result the sentence that has the words, from the texts of `texts.js`.
+// Leads each result to the first section that has most of the words, and shows the sentence that
+// has them, from the texts of `texts.js`.
 DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false; // Sphinx would fetch the pages
 
 document.addEventListener("DOMContentLoaded", () => {
   const results = document.getElementById("search-results");
   const words = (new URLSearchParams(location.search).get("q") ?? "").toLowerCase().split(/\s+/);
+
+  function lead(link) {
+    const { pathname, hash } = new URL(link.href);
+    const page = Object.keys(BOOK_TEXTS).find((name) => pathname.endsWith(`/${name}.html`));
+    const [top, ...below] = Object.entries(BOOK_TEXTS[page] ?? {}).filter(([anchor]) => anchor);
+    if (hash || !top) return;
+    const has = ([, text]) => words.filter((word) => word && text.toLowerCase().includes(word)).length;
+    const best = below.reduce((found, section) => (has(section) > has(found) ? section : found), top);
+    if (best !== top) link.hash = best[0];
+  }
 
   function excerpt(link) {
     const { pathname, hash } = new URL(link.href);
@@ -24,6 +35,7 @@ document.addEventListener("DOMContentLoaded", () => {
       const link = item.querySelector("a");
       if (!link) continue;
       item.dataset.shown = "";
+      lead(link);
       const text = excerpt(link);
       if (text) item.append(Object.assign(document.createElement("p"), { className: "context", textContent: text }));
     }

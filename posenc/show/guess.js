@@ -5,6 +5,7 @@
   const data = JSON.parse(root.querySelector("script[type='application/json']").textContent);
   const said = root.querySelector(".said"), controls = root.querySelector(".controls");
   const sliders = [...root.querySelectorAll("input")], compare = root.querySelector("button");
+  const open = root.querySelector(".open");
   const values = () => sliders.map((slider) => +slider.value);
   const WAITS = data.kind === "curve" ? 0.5 : 0; // the share where a ring stands that nobody has set
   const isSet = (slider) => !slider.matches(".unset");
@@ -118,7 +119,8 @@
       const wait = spots(sliders.map(() => WAITS));
       part("waiting").setAttribute("d",
         wait.map((at, k) => (isSet(sliders[k]) ? "" : ring(at))).join(""));
-      for (const name of ["waiting", "hint"]) part(name).toggleAttribute("hidden", all);
+      part("waiting").toggleAttribute("hidden", all);
+      part("hint").toggleAttribute("hidden", some); // or the line goes through its words
     }
 
     // Which is whose: beside the lines' right ends, above upright ones, beyond a hand's tip.
@@ -191,16 +193,32 @@
       else set(sliders[0], aimed[0]);
       showAll();
     }
+    // A finger may be on its way down the page: it answers by a tap, by a move that begins sideways,
+    // or on what keeps it, a ring or a curve that was drawn.
+    let waits = null;
+    const keeps = ({ target }) => target.closest(".waiting, .curve .mine");
+    svg.addEventListener("touchstart", (event) => {
+      if (keeps(event)) event.preventDefault(); // or the page scrolls
+    }, { passive: false });
     svg.addEventListener("pointerdown", (event) => {
       if (controls.hidden) return;
       event.preventDefault(); // or the browser selects text
       svg.setPointerCapture(event.pointerId);
       last = null;
-      follow(event);
+      waits = event.pointerType === "touch" && !keeps(event) ? event : null;
+      if (!waits) follow(event);
     });
-    svg.addEventListener("pointermove", (event) => {
-      if (svg.hasPointerCapture(event.pointerId)) follow(event);
-    });
+    for (const kind of ["pointermove", "pointerup"])
+      svg.addEventListener(kind, (event) => {
+        if (!svg.hasPointerCapture(event.pointerId)) return;
+        if (waits) {
+          const [x, y] = [event.clientX - waits.clientX, event.clientY - waits.clientY];
+          if (kind === "pointermove" && Math.abs(x) <= Math.abs(y)) return;
+          follow(waits);
+          waits = null;
+        }
+        if (kind === "pointermove") follow(event);
+      });
 
     part("truth").setAttribute("hidden", "");
     part("hint").removeAttribute("hidden");
@@ -210,7 +228,10 @@
   // What nobody has set is not drawn, and nothing is compared before all is set.
   function showAll() {
     for (const { show } of views) show(values());
-    compare.disabled = !sliders.every(isSet);
+    const missing = sliders.filter((slider) => !isSet(slider)).length;
+    compare.disabled = missing > 0;
+    open.textContent = missing && missing < sliders.length
+      ? `${missing} of ${sliders.length} points still to draw` : "";
     sliders.filter(isSet).forEach((slider) => {
       const text = spoken(+slider.value);
       slider.setAttribute("aria-valuetext", text);

@@ -28,7 +28,8 @@ _STEP = 0.005  # of a slider, as a share of its axis or of a turn
 _SCRIPT = Path(__file__).with_name("guess.js")
 _STYLE = """
 .guess { container-type: inline-size; max-width: 46rem; text-align: left }
-.guess svg { display: block; width: 100%; touch-action: none; cursor: crosshair; color: inherit }
+.guess svg { display: block; width: 100%; touch-action: pan-y; cursor: crosshair; color: inherit }
+.guess .waiting, .guess.curve .mine { pointer-events: all } /* they keep a finger */
 .guess text {
   font: 15px var(--book-sans, inherit); fill: currentColor;
   user-select: none; -webkit-user-select: none
@@ -43,6 +44,8 @@ _STYLE = """
 .guess [hidden] { display: none }
 .guess text.hint { opacity: 0.75 }
 .guess .between { fill: var(--book-amber, #b45309); opacity: 0.15; stroke: none }
+.guess .open:not(:empty) { margin-left: 1em; font: 0.95rem var(--book-sans, inherit) }
+@container (max-width: 30rem) { .guess .open:not(:empty) { display: block; margin: 0.4em 0 0 } }
 .guess .said:empty { margin: 0 }
 .guess.compared .said { margin-top: 0.8rem; padding-left: 1rem; border-left: 4px solid }
 .guess.right .said { border-color: var(--book-teal, #0f766e) }
@@ -50,16 +53,16 @@ _STYLE = """
 .guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr 4em }
 .guess label { display: contents }
 .guess input { width: 100%; min-width: 0; accent-color: var(--book-amber, #b45309) }
-.guess.point .controls {
-  display: grid; grid-template-columns: max-content 1fr; align-items: center
-}
-.guess.point .controls[hidden] { display: none }
+.guess.point { position: relative } /* its slider lies unseen on the picture: one track */
+.guess.point .controls:not([hidden]) { display: flex; align-items: center }
 .guess.point .sliders { display: contents }
 .guess.point label span { position: absolute; clip-path: inset(50%) }
 .guess.point input {
-  grid-column: 1 / -1; width: calc(92.5% + 16px); margin: 0 calc(3.75% - 8px) 0.6em
+  position: absolute; top: 0; left: 3.75%; width: 92.5%; height: 4rem;
+  opacity: 0; pointer-events: none
 }
-.guess.point output { grid-area: 2 / 2; padding-left: 1em }
+.guess.point:has(input:focus-visible) svg { outline: 3px solid var(--book-amber, #b45309) }
+.guess.point output { order: 1; padding-left: 1em }
 .guess .unset { /* a bar to pull along, and the ring of the picture, which stands nowhere yet */
   appearance: none; height: 1.5rem; background: none; color: inherit; cursor: grab
 }
@@ -88,8 +91,7 @@ _STYLE = """
 @container (max-width: 30rem) {
   .guess .wide { display: none }
   .guess .phone { display: block }
-  .guess text.hint { font-size: 13px }
-  .guess.point input { width: calc(91.1% + 16px); margin-inline: calc(4.44% - 8px) }
+  .guess text.hint { font-size: 14px }
   .guess .sliders { grid-template-columns: 1fr max-content }
   .guess .sliders span { grid-column: 1 / -1 }
 }
@@ -111,7 +113,7 @@ class Guess:
         return (
             f'<div class="guess {self.data["kind"]}"><style>{_STYLE}</style>{self.picture}'
             f'<div class="controls" hidden>{self.sliders}'
-            '<button type="button">Compare</button></div>'
+            '<button type="button">Compare</button><span class="open"></span></div>'
             f'<p class="said" role="status">{says}</p>'
             f'<script type="application/json">{packed}</script>'
             f"<script>({_SCRIPT.read_text('utf-8')})"

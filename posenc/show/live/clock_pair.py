@@ -127,7 +127,7 @@ def clock_pair(
         words_row(words, "p", "q"),
         dials.clock_row(clocks),
         dials.speeds(),
-        h("div", _table(table, words), _curve(inv_freq, last), class_="side"),
+        h("div", _curve(inv_freq, last), _table(table, words), class_="side"),
         controls(
             play("p", speed=1.2),
             slider("p", "first", 0, last, said="p_said", colour="p", rests=True),

@@ -1,17 +1,24 @@
 """A live figure: numbers from posenc, marks that follow them, and a module that moves them."""
 
 import copy
+import itertools
 import json
+import math
+import random
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
 from posenc.show.colours import variables
-from posenc.show.live.marks import h, number, path
+from posenc.show.live.marks import h, nearest, number, path
 
 HERE = Path(__file__).parent
+PLACES, SOME = 24, 150  # along a slider, and states that are tried, to find the longest sentence
 _IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
+
+_BACK = "Back to the first state"
+_RESET = {"type": "button", "class_": "reset", "title": _BACK, "aria_label": _BACK}
 
 State = Mapping[str, float | bool | str]
 
@@ -62,7 +69,8 @@ class LiveFigure:
             "div",
             h("style", variables() + (HERE / "live.css").read_text(encoding="utf-8")),
             h("div", *copy.deepcopy(self._marks), class_="marks"),
-            h("p", class_="said", data_set="text:said"),
+            h("button", "\N{ANTICLOCKWISE OPEN CIRCLE ARROW}", hidden="", **_RESET),
+            h("div", h("p", class_="said", data_set="text:said"), class_="reading", **self._room()),
             h("p", class_="heard", role="status"),
             h("div", class_="tip", aria_hidden="true", hidden=""),
             h("script", given.replace("</", "<\\/"), type="application/json"),
@@ -74,6 +82,34 @@ class LiveFigure:
         )
         draw(root, self.state, self.values(self.state))
         return ElementTree.tostring(root, encoding="unicode", method="html")
+
+    def _room(self) -> dict[str, str]:
+        """The longest sentences of two kinds, for which room is kept below the figure."""
+        kinds: dict[str, str] = {}
+        for state in self._states():
+            said = self.values(state)["said"]
+            kind = re.sub(r"[\W\d]+", " ", said)
+            kinds[kind] = max(kinds.get(kind, ""), said, key=len)
+        first, *rest = sorted(kinds.values(), key=len, reverse=True)
+        return {"data_longer": first, "data_long": rest[0] if rest else ""}
+
+    def _states(self) -> list[dict]:
+        """States from all over, the first among them: all, or as many as there is time for."""
+        places = {
+            control.get("name"): _places(control)
+            for mark in self._marks
+            for control in mark.iter()
+            if control.get("name") in self.state
+        }
+        if math.prod(map(len, places.values())) <= SOME:
+            every = itertools.product(*places.values())
+            return [{**self.state, **dict(zip(places, at, strict=True))} for at in every]
+        alone = [{**self.state, name: at} for name, there in places.items() for at in there]
+        chance = random.Random(0)
+        drawn = (
+            {name: chance.choice(there) for name, there in places.items()} for _ in range(SOME)
+        )
+        return [dict(self.state), *alone, *({**self.state, **state} for state in drawn)]
 
     def _repr_html_(self) -> str:
         return self.html()
@@ -107,6 +143,21 @@ def _look_up(values: object, key: str) -> object:
     for part in key.split("."):
         values = values[int(part) if part.isdigit() else part]
     return values
+
+
+def _places(control: ElementTree.Element) -> list:
+    """Where a control can be put: a list's choices, a box's two, and places along a slider."""
+    if control.tag == "select":
+        return [option.get("value") for option in control]
+    if control.get("type") == "checkbox":
+        return [False, True]
+    low, high = float(control.get("min")), float(control.get("max"))
+    between = [low + (high - low) * part / PLACES for part in range(PLACES + 1)]
+    if control.get("step") == "1":
+        return sorted({nearest(at) for at in between})
+    if "data-rests" in control.attrib:  # at words, and on the way
+        return sorted({min(high, nearest(at) + way) for at in between for way in (0, 0.4)})
+    return between
 
 
 def _set_control(control: ElementTree.Element, value: float | bool | str) -> None:

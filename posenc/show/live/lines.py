@@ -223,8 +223,8 @@ def lines(
             tied = f"--on:front.{i}"
             inside.append(h("span", _shown(name), class_="fore", style=style, data_set=tied))
     for name, at_height in zip(level, heights[len(names) :], strict=True):
-        parts = h("i"), h("span", name)
-        named.append(h("div", *parts, class_="level", style=f"--at:{at_height:.4f}"))
+        parts, look = (h("i"), h("span", name)), f"--c:var(--soft);--at:{at_height:.4f}"
+        named.append(h("div", *parts, class_="level", style=look))
     here = line([(0, low), (0, high)], class_="line here", data_set="--x:x")
     picture = plot(
         here,
@@ -251,7 +251,15 @@ def lines(
         tick.set("style", f"{tick.get('style')};--own:{len(tick.text)}")
     letters = max(len(_shown(name)) for name in [*names, *level])
     room = f"--value:{longest};--letters:{letters}"
-    picture.append(h("div", *named, class_="names", style=room, aria_hidden="true"))
+    ends_at = [gone == 0 and 0 <= share <= 1 for gone, share in zip(left, shares, strict=True)]
+    leads = [  # from the line's end to its name, where that had to give way
+        h("path", d=path([(0, 1 - share), (1, 1 - at)]), style=each.get("style"))
+        for each, share, at, there in zip(named, shares, heights, ends_at, strict=True)
+        if there and abs(share - at) > 0.2 * LETTERS / HEIGHT
+    ]
+    box = {"viewBox": "0 0 1 1", "preserveAspectRatio": "none"}
+    names_beside = [h("svg", *leads, class_="leads", **box), *named]
+    picture.append(h("div", *names_beside, class_="names", style=room, aria_hidden="true"))
     step = axis.diff().min().item() if measured else (ends[1] - ends[0]) / 40
     if whole and xscale == "linear" and not measured:
         step = max(1, round(step))

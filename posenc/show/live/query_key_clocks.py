@@ -181,4 +181,4 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor) -> Element:
         class_="total",
         aria_hidden="true",
     )
-    return h("div", dials.clock_row(clocks, narrow=min(4, len(clocks))), total)
+    return h("div", dials.clock_row(clocks), total)

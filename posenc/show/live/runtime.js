@@ -13,6 +13,7 @@
 //   settle(next, before, data)      optional: the allowed state that is nearest to the wanted one
 //   drags, goes, tips               name -> function({ index, state, data, values, at, grip })
 // A function of drags or goes returns the part of the state that changes, one of tips a text.
+// The page sets a part of the state by an event "live:set" of the figure, with it as its detail.
 
 export const TAU = 2 * Math.PI;
 export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
@@ -79,6 +80,24 @@ function where(mark, event) {
   return { x, y, angle: Math.atan2(x, y) };
 }
 
+// The tip of the hand of a dial that is nearest to a pointer; a plot has none.
+function tipAt(mark, { clientX, clientY }) {
+  const tips = mark.closest("svg")?.querySelectorAll(".hand:not(.rest) > :last-child") ?? [];
+  const found = [...tips].map((tip) => {
+    const { left, top, width, height } = tip.getBoundingClientRect();
+    const [x, y] = [left + width / 2, top + height / 2];
+    return { clientX: x, clientY: y, far: Math.hypot(x - clientX, y - clientY) };
+  });
+  return found.sort((a, b) => a.far - b.far)[0];
+}
+
+// Whether a mark keeps the finger that is put on it: a knob does, and the tip of a hand.
+function keeps(mark, at) {
+  if (!mark.matches(".hit")) return getComputedStyle(mark).touchAction === "none";
+  const room = clamp(mark.getBoundingClientRect().width / 5, 12, 22); // 24 to 44 pixels across
+  return tipAt(mark, at)?.far <= room;
+}
+
 // Red, green and blue of the colours that heat maps are painted in.
 function colours(el) {
   const pencil = document.createElement("canvas").getContext("2d");
@@ -95,8 +114,8 @@ export const live = (figure) => ({
     const data = model.get("data");
     const marks = bindings(el);
     const controls = [...el.querySelectorAll("[name]")];
-    const [tip, heard] = [".tip", "[role=status]"].map((part) => el.querySelector(part));
-    const state = () => model.get("state");
+    const [tip, heard, reset] = [".tip", "[role=status]", ".reset"].map((part) => el.querySelector(part));
+    const state = () => model.get("state"), first = state();
     const values = () => {
       const found = figure.values(state(), data);
       return { ...found, said: figure.describe(state(), found, data) };
@@ -112,6 +131,10 @@ export const live = (figure) => ({
         if (control.type === "checkbox") control.checked = value;
         else control.value = value;
       }
+      const moved = Object.keys(first).some((name) => state()[name] !== first[name]);
+      if (!moved && document.activeElement === reset) // which is about to go
+        controls[0].focus({ preventScroll: true });
+      reset.hidden = !moved;
       if (!figure.paint) return;
       const inks = colours(el);
       for (const canvas of el.querySelectorAll("canvas")) figure.paint(canvas, inks, state(), data);
@@ -119,8 +142,9 @@ export const live = (figure) => ({
     const soon = () => (frame ||= requestAnimationFrame(draw));
     const change = (part) => {
       const next = { ...state(), ...part };
-      for (const { type, name, min, max } of controls)
-        if (type === "range") next[name] = clamp(next[name], +min, +max);
+      for (const { type, name, min, max, step } of controls)
+        if (type === "range")
+          next[name] = clamp(step === "1" ? nearest(next[name]) : next[name], +min, +max);
       model.set("state", figure.settle?.(next, state(), data) ?? next);
       model.save_changes();
     };
@@ -193,10 +217,12 @@ export const live = (figure) => ({
     });
     el.addEventListener("change", land);
     el.addEventListener("click", ({ target }) => {
-      const button = target.closest("[data-play], [data-go]");
-      if (button?.dataset.play) play(button);
+      const button = target.closest("[data-play], [data-go], .reset");
+      if (button === reset && button) glide(first);
+      else if (button?.dataset.play) play(button);
       else if (button) glide(call("go", button));
     });
+    el.addEventListener("live:set", ({ detail }) => glide(detail));
     el.addEventListener("keydown", (event) => {
       const { name, type, dataset, step: by } = event.target;
       const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 5, PageDown: -5 };
@@ -209,19 +235,36 @@ export const live = (figure) => ({
       if ("rests" in dataset && part === 1) from = step > 0 ? Math.floor(from) : Math.ceil(from);
       change({ [name]: Math.round((from + step) * 1e6) / 1e6 });
     });
+    // A finger that begins to scroll on a slider sets it first: then it stands as it stood.
+    let stood;
+    el.addEventListener("pointerdown", ({ target }) => {
+      stood = target.type === "range" && state();
+    }, true);
+    el.addEventListener("pointercancel", () => {
+      if (stood) change(stood);
+      stood = undefined;
+    });
+    // Parts of a picture cannot say by themselves what a finger may do there.
+    el.addEventListener("touchstart", (event) => {
+      const mark = event.target.closest(".hit");
+      if (mark && keeps(mark, event.touches[0])) event.preventDefault(); // or the page scrolls
+    }, { passive: false });
     el.addEventListener("pointerdown", (event) => {
       const mark = event.target.closest("[data-drag]");
       if (!mark || event.button) return;
       event.preventDefault(); // or the browser selects text
       stop();
       const grip = {}; // what a drag remembers while it lasts
-      // A finger on a picture may be on its way down the page: it pulls by a tap or a move sideways.
-      let waits = event.pointerType === "touch" && getComputedStyle(mark).touchAction !== "none";
+      // A finger may be on its way down the page: it pulls by a tap or a move sideways, or by what
+      // keeps it. A tap on a dial brings the nearest hand there.
+      let waits = event.pointerType === "touch" && !keeps(mark, event);
       const pull = (e) => {
         const [x, y] = [e.clientX - event.clientX, e.clientY - event.clientY].map(Math.abs);
         if (waits && e.type !== "pointerup" && x <= y) return;
+        const from = waits && e.type === "pointerup" && tipAt(mark, event);
         waits = false;
-        change(call("drag", mark, { at: where(mark, e), grip }));
+        for (const place of from ? [from, e] : [e])
+          change(call("drag", mark, { at: where(mark, place), grip }));
       };
       const moves = ["pointermove", "pointerup"];
       const release = () => {

@@ -10,6 +10,8 @@ from posenc.show.live.figure import LiveFigure, State
 from posenc.show.live.marks import controls, h, knob, line, nearest, plot, slider
 
 NAMES = {"seen": "training text", "now": "text of now"}
+TALL = 0.09  # of the picture: a name
+WIDE = {"seen": 0.33, "now": 0.29, "one": 0.2}  # likewise, on a phone
 
 
 def seen_turns(
@@ -61,6 +63,7 @@ def seen_turns(
         arc = (before - 1) / around  # as much of a turn as training has shown
         there = int((slow & ((now / around) % 1 > arc + 1e-9)).sum())
         middle = pairs // 2
+        seen_name, now_name = named(logs[0], now < before), named(logs[1], now >= before)
         return {
             "seen": [[i, y] for i, y in enumerate(logs[0])],
             "now": [[i, y] for i, y in enumerate(logs[1])],
@@ -71,8 +74,9 @@ def seen_turns(
             "middle": middle,
             "seen_at": min(max(logs[0][middle], low), high),
             "now_at": min(max(logs[1][middle], low), high),
-            "seen_name": named(logs[0], now < before),
-            "now_name": named(logs[1], now >= before),
+            "seen_name": seen_name,
+            "now_name": now_name,
+            "one": one_turn(logs, [box(seen_name, "seen"), box(now_name, "now")]),
             "slowest_said": f"{nearest(around[-1].item()):,}",
             "base_said": f"{nearest(10 ** state['log_base']):,}",
             "trained_said": f"{before:,}",
@@ -80,11 +84,48 @@ def seen_turns(
         }
 
     def named(logs: list[float], above: bool) -> dict:
-        """Where the name of a line stands: above it at the left, or below it nearer the middle."""
-        wanted = pairs * (0.06 if above else 0.42)
-        inside = [i for i, y in enumerate(logs) if low + 0.5 < y < high - 0.5]
+        """Where the name of a line stands: above it at the left, or below it nearer the middle.
+
+        The line of one turn does not go through it.
+        """
+        wanted, tall = pairs * (0.06 if above else 0.42), TALL * (high - low)
+        foot, head = (-tall, 0) if above else (0, tall)  # between these, the line goes through it
+        inside = [
+            i for i, y in enumerate(logs) if low + 0.5 < y < high - 0.5 and not foot < y < head
+        ]
         at = min(inside or range(pairs), key=lambda i: abs(i - wanted))
         return {"x": at, "y": logs[at], "above": int(above)}
+
+    def box(name: dict, which: str) -> tuple[float, float, float, float]:
+        """Left, right, foot and head of a name."""
+        wide, tall = WIDE[which] * (pairs - 1), TALL * (high - low)
+        left = name["x"] - (0 if name["above"] else wide)
+        foot = name["y"] - (0 if name["above"] else tall)
+        return left, left + wide, foot, foot + tall
+
+    def one_turn(logs: list[list[float]], names: list[tuple]) -> dict:
+        """Where the line of one turn is named: at an end, above or below, where the room is."""
+
+        def crowd(place: dict) -> int:
+            wide, tall = WIDE["one"] * (pairs - 1), TALL * (high - low)
+            left = place["x"] - wide * place["right"]
+            right, foot = left + wide, -tall * (1 - place["above"])
+            head = foot + tall
+            covered = sum(
+                left < other[1] and other[0] < right and foot < other[3] and other[2] < head
+                for other in names
+            )
+            struck = sum(
+                any(left <= i <= right and foot < y < head for i, y in enumerate(line))
+                for line in logs
+            )
+            return 10 * covered + struck
+
+        ends = [(0, 0), (pairs - 1, 1)]
+        return min(
+            ({"x": x, "right": right, "above": above} for above in (1, 0) for x, right in ends),
+            key=crowd,
+        )
 
     def describe(state: State, values: dict) -> str:
         said = (
@@ -117,7 +158,8 @@ def seen_turns(
                 "span",
                 "one turn",
                 class_="named whole",
-                style="--x:0;--y:0;--above:1",
+                style="--y:0",
+                data_set="--x:one.x --above:one.above --right:one.right",
                 aria_hidden="true",
             ),
             *(_name(which, told) for which, told in NAMES.items()),
@@ -137,7 +179,7 @@ def seen_turns(
             slider("trained", NAMES["seen"], 5, 20, said="trained_said", colour="p"),
             slider("length", NAMES["now"], 5, 20, said="length_said", colour="q"),
         ),
-        data={"pairs": pairs, "low": low, "high": high},
+        data={"pairs": pairs, "low": low, "high": high, "tall": TALL * (high - low), "wide": WIDE},
         state=start,
         values=values,
         describe=describe,
