@@ -1098,6 +1098,15 @@ TICKED = """(choice) =>
   getComputedStyle(choice.querySelector("summary"), "::before").backgroundImage !== "none"
 """
 
+# A browser tells of an opened choice a moment later; who closes it at once is not seen.
+SEEN = """(choice) => new Promise((done) => {
+  const until = performance.now() + 1000;
+  const look = () => choice.matches(".tried") || performance.now() > until
+    ? done() : setTimeout(look, 10);
+  look();
+})
+"""
+
 
 def predict_problems(page: Page) -> list[str]:
     """Choices that do not answer as they should."""
@@ -1112,6 +1121,7 @@ def predict_problems(page: Page) -> list[str]:
             for how in (lambda summary: summary.click(), lambda summary: summary.press("Enter")):
                 how(choice.locator("summary"))
                 verdicts.append(re.match(r"Right\.|No\.|", shown(choice))[0])
+                choice.evaluate(SEEN)
                 choice.evaluate("(choice) => { choice.open = false; }")
                 ticked.append(choice.evaluate(TICKED))
             if ticked != [False, True, True]:
