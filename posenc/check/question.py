@@ -19,6 +19,7 @@ from posenc.check.plain import Values, decode, encode
 from posenc.check.ways import ask
 
 LATER = "tried when the other parts are right"
+_DIGITS = 8  # of the numbers on record: a tenth of the strictest tolerance, or less
 
 
 @dataclass(frozen=True)
@@ -288,12 +289,11 @@ class Question:
 
     def save(self, path: Path) -> None:
         """Write the question to its file: a line for each misconception and each case."""
-        exact = self.tolerance == 0
         left_out = replace(self, cases=(), misconceptions=())
         facts = {k: v for k, v in vars(left_out).items() if v not in ((), None, "")}
         lines = [f'"{key}": {_json(value)}' for key, value in facts.items()]
         known = ",\n  ".join(_json(pair) for pair in self.misconceptions)
-        cases = ",\n  ".join(_json(_recorded(case, 17 if exact else 8)) for case in self.cases)
+        cases = ",\n  ".join(_json(_recorded(case)) for case in self.cases)
         lines += [f'"misconceptions": [\n  {known}\n]', f'"cases": [\n  {cases}\n]']
         path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
@@ -302,12 +302,12 @@ def _json(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, allow_nan=False)
 
 
-def _recorded(case: Case, digits: int) -> dict:
+def _recorded(case: Case) -> dict:
     data = {key: value for key, value in vars(case).items() if value not in ("", None, ())}
     return data | {
         "arguments": encode(case.arguments),
-        "right": case.right.encode(digits),
-        "wrong": [values and values.encode(digits) for values in case.wrong],
+        "right": case.right.encode(_DIGITS),
+        "wrong": [values and values.encode(_DIGITS) for values in case.wrong],
     }
 
 
