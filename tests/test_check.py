@@ -516,6 +516,17 @@ def test_who_answers_each_part_by_its_turn_gets_no_judged_question():
         assert not test(speeds).passed
 
 
+@pytest.mark.parametrize("to_the_last", [True, False])
+@pytest.mark.parametrize("turn", [2, math.pi, 4, 6, math.tau, 8])
+def test_plain_speeds_lose_to_no_draw(turn, to_the_last):
+    def speeds(dim, length):
+        pairs = torch.arange(dim // 2, dtype=torch.float64)
+        return (turn / length) ** (pairs / (dim // 2 - to_the_last))
+
+    for seed in range(30):
+        assert all(test(speeds).passed for test in masters()["speeds"].hidden(seed))
+
+
 def steps(name, parts, seed):
     """What is asked, in order."""
     seen = []

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from grading.questions.master import Case, Comparison, Draw, Judged, Misconception, Test
+from posenc.check.frequencies import FAR, scores
 from posenc.check.frequencies import parts as speed_parts
 from posenc.check.ways import ALL
 from posenc.frequencies import angles, inverse_frequencies
@@ -780,12 +781,28 @@ mended_precision = Comparison(
 )
 
 
+def _resonates(dim: int, length: int) -> bool:
+    """Whether some plain right speeds, equal ratios from 1 down to what turns by 2 to 8 radians
+    within the length, happen to come back together: who chose them would lose to the draw."""
+    pairs = torch.arange(dim // 2)
+    rows = (
+        (turn / length) ** (pairs / n)
+        for turn in (2, 3, math.pi, 4, 5, 6, math.tau, 7, 8)
+        for n in (dim // 2 - 1, dim // 2)
+    )
+    return any(scores(row, length)[length // 8 :].max() > FAR for row in rows)
+
+
 def _other_heads(*lengths: tuple[int, int]) -> Callable[[Draw], dict]:
     def drawn(draw: Draw) -> dict:
-        dims = draw.sample([32, 36, 40, 44, 48], len(lengths))
-        return speed_parts(
-            *((dim, draw.integer(*limits)) for dim, limits in zip(dims, lengths, strict=True))
-        )
+        settings = []
+        for dim, limits in zip(
+            draw.sample([32, 36, 40, 44, 48], len(lengths)), lengths, strict=True
+        ):
+            while _resonates(dim, length := draw.integer(*limits)):
+                pass
+            settings.append((dim, length))
+        return speed_parts(*settings)
 
     return drawn
 
