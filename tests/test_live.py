@@ -97,7 +97,7 @@ FIGURES = {
     "relative_grid-other": lambda: live.relative_grid(["a", "b", "c"], query=0, key=2, clip=1),
     "rotated_pair": live.rotated_pair,
     "rotated_pair-other": lambda: live.rotated_pair(
-        (0.3, -2.0), (-1.0, 0.2), frequency=1.3, query_position=0, key_position=15
+        (0.3, -2.0), (-1.0, 0.2), frequency=1.3, query_position=0, key_position=15, together=True
     ),
     "seen_turns": live.seen_turns,
     "seen_turns-other": lambda: live.seen_turns(dim=6, base=1e6, trained=4096, length=100),

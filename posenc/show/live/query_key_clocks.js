@@ -50,11 +50,12 @@ export default live({
     n_said: place(state.n),
     m_said: place(state.n + state.d),
   }),
-  describe(_, { rows: [first, ...others], d_said, n_said, m_said }) {
+  describe(_, { rows: [first, ...others], d_said, n_said, m_said }, { trained }) {
     const said =
       `Query at ${m_said}, key at ${n_said}, distance ${d_said}: ` +
-      `the score is ${first.score_said}. ${news(first.news)}`;
-    return said + others.map((o) => ` Stretched, the score is ${o.score_said}. ${news(o.news)}`).join("");
+      `the score is ${first.score_said}.`;
+    if (trained === null) return said;
+    return `${said} ${news(first.news)}` + others.map((o) => ` Stretched, the score is ${o.score_said}. ${news(o.news)}`).join("");
   },
   drags: { hand0: (given) => pull(0, given), hand1: (given) => pull(1, given) },
   tips: { hand0: (given) => point(0, given), hand1: (given) => point(1, given) },

@@ -18,23 +18,23 @@ def query_key_clocks(
     *,
     dim: int = 16,
     base: float = 100.0,
-    trained: int = 12,
+    trained: int | None = None,
     longest: int = 48,
     distance: int = 5,
     scaled: Tensor | None = None,
 ) -> LiveFigure:
     """RoPE's score of a query and a key, one clock a channel pair.
 
-    The bar under a clock is what the pair adds; their sum is the score. The ring in the key's
-    colour is where the key's hand could stand, seen from the query's, in a training on `trained`
-    tokens. When it leaves the ring, the pair is at a turn that no training has shown.
+    The bar under a clock is what the pair adds; their sum is the score. Given `trained`, a ring in
+    the key's colour is where the key's hand could stand, seen from the query's, in a training on so
+    many tokens. When it leaves the ring, the pair is at a turn that no training has shown.
 
     Args:
         query: [dim], channels 2i and 2i + 1 are a pair; ones and zeros by default.
         key: likewise.
         dim: channels, when query and key are not given.
         base: of `inverse_frequencies`.
-        trained: tokens of a training text, so distances 0 ... trained - 1.
+        trained: tokens of a training text, so distances 0 ... trained - 1; no rings if None.
         longest: tokens of the longest text to move to.
         distance: query position minus key position, to begin with.
         scaled: other frequencies [dim/2], as `posenc.scaling` gives: a second row of clocks shows
@@ -58,7 +58,7 @@ def query_key_clocks(
             "query and key must have the same even number of channels, "
             f"got {tuple(query.shape)} and {tuple(key.shape)}"
         )
-    if not 0 <= distance < longest or not 1 < trained <= longest:
+    if not 0 <= distance < longest or not (trained is None or 1 < trained <= longest):
         raise ValueError(
             "distance must be from 0 to longest - 1 and trained from 2 to longest, got "
             f"distance {distance}, trained {trained}, longest {longest}"
@@ -67,7 +67,8 @@ def query_key_clocks(
     rows = [inv_freq] if scaled is None else [inv_freq, scaled.detach().double()]
     if rows[-1].shape != inv_freq.shape:
         raise ValueError(f"scaled must have {len(inv_freq)} entries, got {tuple(rows[-1].shape)}")
-    width = ((trained - 1) * inv_freq).clamp(max=2 * math.pi)  # of what training has seen
+    seen = math.inf if trained is None else trained - 1  # the largest distance in training
+    width = (seen * inv_freq).clamp(max=2 * math.pi)
     top = (query.view(-1, 2).norm(dim=1) * key.view(-1, 2).norm(dim=1)).max().clamp(min=1e-9)
 
     rest = [torch.atan2(x[1::2], x[::2]) for x in (query, key)]  # angles at position 0
@@ -103,24 +104,27 @@ def query_key_clocks(
         first, *others = values["rows"]
         said = (
             f"Query at {values['m_said']}, key at {values['n_said']}, distance "
-            f"{values['d_said']}: the score is {first['score_said']}. {_news(first['news'])}"
+            f"{values['d_said']}: the score is {first['score_said']}."
         )
-        return said + "".join(
+        if trained is None:
+            return said
+        return f"{said} {_news(first['news'])}" + "".join(
             f" Stretched, the score is {row['score_said']}. {_news(row['news'])}" for row in others
         )
 
     names = ["the clocks of training", "stretched clocks"] if scaled is not None else [""]
+    legend = h(
+        "div",
+        h("span", f"turns that training has seen: {trained} tokens", class_="ring"),
+        h("span", "a turn that it has not", class_="ring not"),
+        class_="legend",
+        aria_hidden="true",
+    )
     return LiveFigure(
         "query_key_clocks",
         "A query's and a key's hand on each clock, and the score they make",
-        h(
-            "div",
-            h("span", f"turns that training has seen: {trained} tokens", class_="ring"),
-            h("span", "a turn that it has not", class_="ring not"),
-            class_="legend",
-            aria_hidden="true",
-        ),
-        *(_row(r, name, rows[r], width) for r, name in enumerate(names)),
+        *([] if trained is None else [legend]),
+        *(_row(r, name, rows[r], trained and width) for r, name in enumerate(names)),
         dials.speeds("tokens for one turn"),
         controls(
             play("d", speed=3),
@@ -134,6 +138,7 @@ def query_key_clocks(
             "key": key.tolist(),
             "width": width.tolist(),
             "top": top.item(),
+            "trained": trained,
         },
         state={"d": distance, "n": 0},
         values=values,
@@ -147,26 +152,32 @@ def _news(count: int) -> str:
     return f"Pairs at a turn that training has not seen: {count}."
 
 
-def _row(r: int, name: str, speeds: Tensor, width: Tensor) -> Element:
+def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
     """One clock a pair: the ring that training has seen, two hands, and what the pair adds."""
     clocks = []
     for i, wavelength in enumerate(wavelengths(speeds).tolist()):
         at = f"rows.{r}"
-        ring = h(
-            "circle",
-            r=40,
-            pathLength=f"{2 * math.pi:.6f}",
-            class_="wedge seen",
-            style=f"--arc:{width[i]:.5f}",
-            data_set=f"--from:{at}.ring.{i}",
+        rings = (
+            []
+            if width is None
+            else [
+                h(
+                    "circle",
+                    r=40,
+                    pathLength=f"{2 * math.pi:.6f}",
+                    class_="wedge seen",
+                    style=f"--arc:{width[i]:.5f}",
+                    data_set=f"--from:{at}.ring.{i}",
+                ),
+                h("circle", r=dials.RADIUS, class_="warn", data_set=f"--on:{at}.new.{i}"),
+            ]
         )
         bar = h("div", class_="bar", data_set=f"--v:{at}.bar.{i}", aria_hidden="true")
         said = h("span", data_set=f"text:{at}.part_said.{i}")
         clocks.append(
             dials.dial(
                 i,
-                ring,
-                h("circle", r=dials.RADIUS, class_="warn", data_set=f"--on:{at}.new.{i}"),
+                *rings,
                 dials.hand(f"{at}.k.{i}", "q"),
                 dials.hand(f"{at}.q.{i}", "p"),
                 below=[dials.period(wavelength, unit=""), bar, said],

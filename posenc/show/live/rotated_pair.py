@@ -18,6 +18,7 @@ def rotated_pair(
     frequency: float = 0.5,
     query_position: float = 5,
     key_position: float = 2,
+    together: bool = False,
 ) -> LiveFigure:
     """A query and a key in the plane of one pair, before (faint) and after the turn.
 
@@ -31,6 +32,7 @@ def rotated_pair(
         frequency: radians a position, above 0 and at most 3.
         query_position: from 0 to 16.
         key_position: likewise.
+        together: whether the two move together, to begin with.
 
     Returns:
         What a notebook displays.
@@ -156,7 +158,7 @@ def rotated_pair(
             "n": key_position,
             "q": math.atan2(query[1], query[0]),
             "k": math.atan2(key[1], key[0]),
-            "together": False,
+            "together": together,
         },
         values=values,
         describe=describe,
