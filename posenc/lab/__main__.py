@@ -14,6 +14,7 @@ A sweep or a study that was stopped goes on when the same command is given again
 
 import argparse
 import math
+import os
 import shlex
 import sys
 import warnings
@@ -81,6 +82,9 @@ def main(arguments: list[str]) -> int:
         command = shlex.join(["python", "-m", "posenc.lab", *arguments])
         actions = {"sweep": _sweep, "study": _study, "stretch": _stretch, "report": _report}
         return actions[options.action](options, command)
+    except BrokenPipeError:  # `| head` has read enough, and nothing is left to be flushed to it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (OSError, ValueError, TypeError) as error:
         print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
@@ -150,8 +154,8 @@ def _report(options: argparse.Namespace, command: str) -> int:
         print(problem, file=sys.stderr)
     if not found:
         raise ValueError(f"results must hold records, got none in {options.results}")
-    print(table(found, tasks=options.task, style=options.style or "text"))
-    return 0
+    print(table(found, tasks=options.task, style=options.style or "text"), flush=True)
+    return 1 if problems else 0
 
 
 def _known() -> str:
@@ -182,10 +186,9 @@ def _rate(text: str) -> float:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be positive, got {value}")
-    return value
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive whole number, got {text}")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -159,7 +159,7 @@ def table(
     Raises:
         ValueError: if a seed is there twice.
     """
-    chosen = [r for task in tasks or TASKS for r in records if r.run.task == task]
+    chosen = [r for task in dict.fromkeys(tasks or TASKS) for r in records if r.run.task == task]
     if style == "csv":
         return _csv(chosen)
     parts = []
