@@ -597,7 +597,8 @@ def refused(capsys, *arguments):
         (["--lengths", "5", "--tasks", "first"], "length must be at least 6, got 5"),
         (["--results", str(SHIPPED)], "must be outside of the package"),
         (["--tasks", "sort"], "invalid choice: 'sort'"),
-        (["--steps", "0"], "must be positive, got 0"),
+        (["--steps", "0"], "must be a positive whole number, got 0"),
+        (["--steps", "2.5"], "must be a positive whole number, got 2.5"),
         (["--lengths", "x"], "x"),
         (["--device", "tpu"], "invalid choice: 'tpu'"),
         (["--cheap"], "--cheap"),
@@ -782,7 +783,7 @@ def test_a_report_has_means_half_ranges_and_marks(tmp_path, capsys):
             append(tmp_path / "cpu.jsonl", made(method, seed, results, converged=converged))
     with (tmp_path / "cpu.jsonl").open("a") as file:
         file.write("torn")
-    assert main(["report", "--results", str(tmp_path), "--markdown"]) == 0
+    assert main(["report", "--results", str(tmp_path), "--markdown"]) == 1
     said = capsys.readouterr()
     assert "cpu.jsonl, line 10: not a record" in said.err
     lines = said.out.splitlines()
