@@ -599,7 +599,7 @@ class TestPlaces:
         html = live.seen_turns(**given).html()
         page.set_content(PAGE.format(theme="light", ink="#000", paper="#fff", figure=html))
         struck = STRUCK.replace(".fore", "span.named").replace("box.bottom", "box.bottom - 1")
-        for name in ("training text", "text of now", "one turn"):
+        for name in ("training text", "new text", "one turn"):
             assert page.evaluate(struck, name) == []
         page.close()
 

@@ -940,7 +940,7 @@ def test_the_button_of_the_theme_has_two_states_and_says_what_it_will_do(browser
 @pytest.mark.parametrize(
     ("page", "name", "said"),
     [
-        (CHAPTERS[1], "fig-shift-matrix", "7.0 turns"),
+        (CHAPTERS[1], "fig-shift-matrix", "by 0.48, 0.23"),
         (CHAPTERS[7], "fig-stretch-ways", "Pair 30 gets"),
     ],
 )

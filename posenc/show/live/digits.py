@@ -37,6 +37,7 @@ def digits(
     before it to half a position after: there its digit jumps. The hands are half a position on, so
     the digit is the part of the dial where a hand stands (in base 2: right half 0, left half 1),
     and the wave, how far left its tip is, goes up and down with it: (base - 1) (1 - sin) / 2.
+    It is drawn downwards from 0: high is where the tip is far to the right, as with a sine.
 
     Args:
         words: the sentence; its first word is at position 0.
@@ -95,7 +96,7 @@ def digits(
             line(jumps, class_="line faint"),
             line(list(zip(x.tolist(), smooth[:, k].tolist(), strict=True)), class_="line p"),
             x=(0, last),
-            y=(-0.12 * (base - 1), 1.12 * (base - 1)),
+            y=(1.12 * (base - 1), -0.12 * (base - 1)),  # the digit 0 on top: up is right
             yticks={0: "0", base - 1: str(base - 1)},
             xticks={0: "0", last: str(last)},
             height="5em",

@@ -248,7 +248,7 @@ def plot(
     Args:
         *marks: SVG in the units of the data, y upwards.
         x: data at the left and at the right end.
-        y: data at the bottom and at the top.
+        y: data at the bottom and at the top. If the bottom is the larger end, no drag can use y.
         xticks: where -> what stands there; "=name" follows the value of that name.
         yticks: likewise.
         xlabel: quantity and unit.
@@ -259,10 +259,11 @@ def plot(
         **attributes: of the picture, such as data_drag and data_tip.
     """
     (left, right), (low, high) = x, y
+    up = -1 if low < high else 1  # SVG counts downwards
     picture = h(
         "svg",
-        h("g", *marks, transform="scale(1 -1)"),
-        viewBox=f"{left:g} {-high:g} {right - left:g} {high - low:g}",
+        h("g", *marks, transform=f"scale(1 {up})"),
+        viewBox=f"{left:g} {up * high:g} {right - left:g} {abs(high - low):g}",
         preserveAspectRatio="none",
         aria_hidden="true",
         **attributes,

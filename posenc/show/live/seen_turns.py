@@ -9,24 +9,24 @@ from posenc import inverse_frequencies, wavelengths
 from posenc.show.live.figure import LiveFigure, State
 from posenc.show.live.marks import controls, h, knob, line, nearest, plot, slider
 
-NAMES = {"seen": "training text", "now": "text of now"}
+NAMES = {"seen": "training text", "now": "new text"}
 TALL = 0.09  # of the picture: a name
-WIDE = {"seen": 0.33, "now": 0.29, "one": 0.2}  # likewise, on a phone
+WIDE = {"seen": 0.33, "now": 0.25, "one": 0.2}  # likewise, on a phone
 
 
 def seen_turns(
     *, dim: int = 128, base: float = 10_000.0, trained: int = 2048, length: int = 8192
 ) -> LiveFigure:
-    """Turns of each pair within a training text (amber) and within the text of now (teal).
+    """Turns of each pair within a training text (amber) and within a new text (teal).
 
-    A pair below the line of one turn has shown only an arc in training. Where the text of now is
+    A pair below the line of one turn has shown only an arc in training. Where the new text is
     longer, such a pair stands at angles that training has not shown.
 
     Args:
         dim: channels, even.
         base: to begin with, from 100 to 10,000,000.
         trained: tokens of a training text, from 32 to 1,048,576.
-        length: tokens of the text of now, likewise.
+        length: tokens of the new text, likewise.
 
     Returns:
         What a notebook displays.
