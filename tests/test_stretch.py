@@ -155,7 +155,7 @@ def test_what_is_shipped_is_the_whole_study_of_this_source():
     assert all(record.converged for record in found if "Unscaled" in record.run.method)
     assert len({record.provenance["commit"] for record in found}) == 1
     assert {record.provenance["command"] for record in found} == {
-        "python -m posenc.lab stretch --results stretch-results"
+        "python -m posenc.lab stretch --results /tmp/stretch_new"
     }
     for groups in (stretch.by_stretch(found, further=False), stretch.by_cut(found)):
         assert {len(group) for group in groups.values()} == {len(stretch.SEEDS)}
