@@ -5,7 +5,7 @@
     python -m posenc.lab sweep --results mine --methods rope mine:Kerple    a class in mine.py
     python -m posenc.lab sweep --results mine --scheduler tcp://host:8786
     python -m posenc.lab study --results mine             the book's own study: hours
-    python -m posenc.lab stretch --results mine           chapter 8's: RoPE, stretched, ten minutes
+    python -m posenc.lab stretch --results mine           chapter 8's: RoPE, stretched, half an hour
     python -m posenc.lab report                           what comes with the package
     python -m posenc.lab report --results mine --task text --csv
 
