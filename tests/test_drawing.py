@@ -26,7 +26,7 @@ from posenc.show import (
     plot_report_cards,
     plot_turns,
 )
-from posenc.show.colours import CYCLE, PALETTE, looks, method_colour
+from posenc.show.colours import CYCLE, DARK_WEIGHTS, PALETTE, WEIGHTS, looks, method_colour
 from posenc.show.drawing import (
     _CONES,
     _OKLAB,
@@ -198,14 +198,26 @@ class TestPictures:
         assert found["night",][0, 0].sum() > found["night",][1, 4].sum()  # the middle is dark
 
     def test_weights_begin_at_the_paper_and_lead_away_from_it_on_both_pages(self):
-        ramp = mpl.colormaps["posenc.weights"](np.linspace(0, 1, 64))[:, :3]
-        for colours, paper in ((ramp, self.PAPERS[0]), (in_the_dark(ramp), self.PAPERS[1])):
+        for ramp, paper in zip((WEIGHTS, DARK_WEIGHTS), self.PAPERS, strict=True):
+            colours = ramp(np.linspace(0, 1, 64))[:, :3]
             away = [contrast(colour, paper) for colour in colours]
             assert away[0] < 1.2
             assert (np.diff(away) > 0).all()
             assert away[-1] > 6
         found = heat_maps(plot_attention(torch.rand(4, 5)).figure)
         assert set(found) == {("day",), ("night",)}
+
+    def test_weights_have_their_own_ramp_in_the_dark_and_it_stays_amber(self):
+        weights = torch.linspace(0, 1, 20).view(4, 5)
+        weights[0, 3:] = torch.nan  # nothing is there
+        found = heat_maps(plot_attention(weights).figure)
+        wanted = DARK_WEIGHTS(weights.numpy(), bytes=True).astype(int)
+        there = weights.isfinite().numpy()
+        assert np.abs(found["night",].astype(int) - wanted)[there].max() <= 4  # a step of the ramp
+        assert (found["night",][~there][:, 3] == 0).all()
+        _, a, b = oklab(linear(DARK_WEIGHTS(np.linspace(0.2, 0.9, 15))[:, :3]).T)
+        hue = np.degrees(np.arctan2(b, a))
+        assert np.ptp(hue) < 30  # no olive, no salmon
 
 
 class TestBoth:

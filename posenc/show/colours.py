@@ -57,9 +57,13 @@ _NAMES = {
 }
 _ALIASES = {"sinusoid": "sinusoidal", "rotary": "rope"}
 
-# Weights: from nearly the paper through amber to nearly the ink. Signed numbers: two ends.
+# Weights: from nearly the paper through amber to nearly the ink, on a light page and on a dark.
+# Signed numbers: two ends.
 WEIGHTS = LinearSegmentedColormap.from_list(
     "posenc.weights", ["#faf4ea", "#eecb9a", "#cc8a44", "#84481a", "#1a0c04"]
+)
+DARK_WEIGHTS = LinearSegmentedColormap.from_list(
+    "posenc.weights.dark", ["#1d1a17", "#4a2f12", "#9a5f1c", "#fbb13c", "#fff1d6"]
 )
 SIGNED = LinearSegmentedColormap.from_list("posenc.signed", ["#2a6aa8", "#f7f5f1", "#c0392b"])
 for _colours in (WEIGHTS, SIGNED):

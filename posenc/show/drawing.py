@@ -2,7 +2,8 @@
 
 Ink, letters and lines get two colours each, and the page's `color-scheme` chooses. The dark ones
 are those of `colours.py`, or computed: lightness is turned round, and strong colours keep theirs,
-so red stays red. Heat maps are embedded as pictures of one pixel a number, one a page.
+so red stays red. Heat maps are embedded as pictures of one pixel a number, one a page; weights have
+a ramp of their own for each.
 
 A figure is drawn twice, for a screen and for a phone, so that its letters are large enough on both.
 """
@@ -31,7 +32,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import AutoLocator, Formatter, MaxNLocator
 from PIL import Image
 
-from posenc.show.colours import DARK
+from posenc.show.colours import DARK, DARK_WEIGHTS, WEIGHTS
 from posenc.show.live.marks import grouped
 
 COLUMN = 6.4  # inches; 10 point are 15 pixels then where a column is 690 wide
@@ -404,11 +405,23 @@ def _pictures(image: Element) -> list[Element]:
     packed = image.get("href").partition(",")[2]
     pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(packed))).convert("RGBA"))
     image.set("href", _packed(pixels))
-    dark = pixels.copy()
-    dark[..., :3] = np.rint(255 * in_the_dark(pixels[..., :3] / 255))
+    dark = _map_in_the_dark(pixels)
     night = Element("image", {**image.attrib, "class": "night", "href": _packed(dark)})
     image.set("class", "day")
     return [image, night]
+
+
+def _map_in_the_dark(pixels: np.ndarray) -> np.ndarray:
+    """A heat map on a dark page: of weights, if all that is seen has a colour of theirs."""
+    light, night = (ramp(np.arange(ramp.N), bytes=True) for ramp in (WEIGHTS, DARK_WEIGHTS))
+    seen, dark = pixels[..., 3] > 0, pixels.copy()
+    known, at = np.unique(pixels[seen], axis=0, return_inverse=True)
+    apart = np.abs(known[:, None].astype(int) - light).max(axis=-1)
+    if apart.min(axis=1).max(initial=0) <= 1:  # it was rounded
+        dark[seen] = night[apart.argmin(axis=1)][at.ravel()]
+    else:
+        dark[..., :3] = np.rint(255 * in_the_dark(pixels[..., :3] / 255))
+    return dark
 
 
 def _packed(pixels: np.ndarray) -> str:
