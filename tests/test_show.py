@@ -296,6 +296,25 @@ class TestComparing:
             assert picture["y"] <= track["y"] < picture["y"] + picture["height"]
         page.close()
 
+    def test_no_ring_covers_a_number_and_no_word_leaves_the_picture(self, browser):
+        for kind, width in (("wide", 900), ("phone", 390)):
+            page = browser.new_page(viewport={"width": width, "height": 800})
+            page.set_content(guess_curve([0, 1], [0.5, 0.5], knots=5, **CURVE)._repr_html_())
+            ring = page.locator(f"svg.{kind} .waiting").bounding_box()
+            numbers = page.locator(f"svg.{kind} text[text-anchor=end]").all()
+            lefts = [box for box in (n.bounding_box() for n in numbers) if box["x"] < ring["x"]]
+            assert len(lefts) > 2
+            assert all(box["x"] + box["width"] < ring["x"] - 3 for box in lefts)
+            page.locator("summary").click()
+            for slider in page.locator("input").all():
+                slider.fill("0.7")
+            page.get_by_role("button").click()
+            picture = page.locator(f"svg.{kind}").bounding_box()
+            for word in page.locator(f"svg.{kind} :is(.you, .is)").all():
+                box = word.bounding_box()
+                assert box["x"] + box["width"] <= picture["x"] + picture["width"]
+            page.close()
+
     def test_a_phone_has_a_picture_that_a_finger_can_draw_on(self, browser):
         page = browser.new_page(viewport={"width": 390, "height": 800})
         page.set_content(guess_curve([0, 1], [0.5, 0.5], knots=5, **CURVE)._repr_html_())

@@ -18,10 +18,11 @@ from torch import Tensor
 
 _UNDER = 66  # below the axes: numbers and a label
 _LETTER = 9  # width of one
+_BESIDE = 18  # from an upright axis to its numbers: a ring that waits stands between
 Box = tuple[int, int, int, int]
 _WIDTHS = {"wide": 640, "phone": 360}  # of the two pictures of a question
 # left, top, width, height of the axes in each; on the right of a curve's there is room for a word
-_BOX = {"wide": (84, 34, 496, 200), "phone": (56, 34, 254, 250)}
+_BOX = {"wide": (84, 34, 496, 200), "phone": (58, 34, 260, 250)}
 _SCALE = {"wide": (24, 24, 592, 56), "phone": (16, 24, 328, 76)}  # without an upright axis
 _DIAL = {"wide": (210, 14, 220, 220), "phone": (60, 14, 240, 240)}
 _STEP = 0.005  # of a slider, as a share of its axis or of a turn
@@ -425,7 +426,8 @@ def _y_axis(low: float, high: float, label: str, box: Box) -> str:
     for tick in MaxNLocator(4).tick_values(low, high):
         if low <= tick <= high:
             y = top + height * (1 - (tick - low) / (high - low))
-            marks += f'<text x="{left - 10}" y="{y + 5:.1f}" text-anchor="end">{_tick(tick)}</text>'
+            at = f'x="{left - _BESIDE}" y="{y + 5:.1f}"'
+            marks += f'<text {at} text-anchor="end">{_tick(tick)}</text>'
     return (
         f'<path class="axes" d="M{left},{top}v{height}"/>{marks}'
         f'<text x="4" y="{top - 16}">{html.escape(label)}</text>'
