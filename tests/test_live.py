@@ -28,6 +28,7 @@ import matplotlib.pyplot as plt
 from posenc import inverse_frequencies, sinusoidal_encoding
 from posenc.lab.tables import Row
 from posenc.show import explore, live, plot_attention
+from posenc.show.colours import PALETTE
 from posenc.show.live.lines import HEIGHT, LETTER, LETTERS, PHONE, _room
 
 pytestmark = pytest.mark.usefixtures("annotations_off")
@@ -1127,6 +1128,26 @@ class TestMotion:
 # ---------------------------------------------------------------------------- looks
 
 
+LETTERED = """(el, colour) => {
+  el.style.outline = `1px solid ${colour}`; // as the browser computes it
+  el.style.background = "Canvas";
+  const { outlineColor, backgroundColor } = getComputedStyle(el);
+  return [outlineColor, backgroundColor].map((rgb) => rgb.match(/[0-9.]+/g).map(Number));
+}"""
+
+
+def contrast(one: list[float], other: list[float]) -> float:
+    """Of two colours, 0 to 255, as WCAG computes it."""
+
+    def luminance(rgb: list[float]) -> float:
+        parts = [c / 255 for c in rgb[:3]]
+        parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
 def letter_problems(page: Page) -> list[str]:
     """Words below 11 pixels, and marks beyond the edges of the screen."""
     return page.evaluate(
@@ -1218,6 +1239,13 @@ class TestLooks:
                 "(e) => getComputedStyle(e).getPropertyValue('--p')"
             )
             assert colour == "Highlight"
+
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    def test_forced_colours_are_read_on_the_systems_paper(self, opened, theme):
+        with opened("lines", theme=theme, forced_colors="active") as page:
+            for name in PALETTE:
+                word, paper = page.locator(".live").evaluate(LETTERED, f"var(--{name})")
+                assert contrast(word, paper) > 4.5, name
 
     @EACH
     def test_paper_shows_the_marks_alone(self, opened, name):
