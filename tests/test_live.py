@@ -1047,7 +1047,11 @@ class TestLines:
 
     def test_methods_have_their_names(self):
         shown = live.lines([0, 1], {"rope": [1, 2], "b = -8": [1, 3]}, xlabel="x", ylabel="y")
-        assert shown.data["shown"] == ["RoPE", "b = \N{MINUS SIGN}8"]
+        assert shown.data["shown"] == ["RoPE", "b\xa0=\xa0\N{MINUS SIGN}8"]  # no line ends within
+
+    def test_a_number_keeps_its_unit(self):
+        shown = live.lines([0, 1], {"a": [1, 2]}, xlabel="at (words)", ylabel="loss (nats)")
+        assert shown.values(shown.state)["said"] == "At 1\xa0words, a: 2.00\xa0nats."
 
 
 # ---------------------------------------------------------------------------- motion

@@ -376,13 +376,18 @@ def _heights(points: Points, left: float, right: float) -> list[float]:
 
 
 def _shown(name: str) -> str:
-    """A line's name as readers see it: methods by their own names, numbers with a true minus."""
-    return re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", method_name(name))
+    """A line's name as readers see it: methods by their own names, numbers with a true minus.
+
+    No line of text ends within "b = 8".
+    """
+    minus = re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", method_name(name))
+    return minus.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
 def _unit(label: str) -> str:
-    """The unit of a label, with a space before: "loss (nats)" has " nats"."""
-    return f" {label.partition(' (')[2].removesuffix(')')}".rstrip()
+    """The unit of a label, held to the number before it: "loss (nats)" has " nats"."""
+    unit = label.partition(" (")[2].removesuffix(")")
+    return f"\N{NO-BREAK SPACE}{unit}" if unit else ""
 
 
 def _fill(says: str, **parts: str) -> str:
