@@ -1197,6 +1197,43 @@ def accessibility_problems(page: Page) -> list[str]:
     ]
 
 
+# Each clock: where it stands, its dial and what is below or beside that.
+CELLS = """() => [...document.querySelectorAll(".clock")].map((clock) =>
+  [clock.querySelector(".hit"), ...clock.querySelectorAll(".period, .bar, .bar ~ span")]
+    .map((e) => { const { left, top, right, bottom } = e.getBoundingClientRect();
+      return [left, top, right, bottom]; }))"""
+
+
+class TestClocks:
+    @pytest.mark.parametrize("name", ["clock_pair", "query_key_clocks"])
+    @pytest.mark.parametrize("width", [360, 390, 560])
+    def test_on_a_phone_eight_stand_four_by_four_with_all_that_is_theirs(self, opened, name, width):
+        with opened(name, width=width) as page:
+            page.locator(".live").evaluate(SET, some_states(name)[1])
+            cells = page.evaluate(CELLS)
+        assert len(cells) == 8
+        rows = sorted({round(hit[1]) for hit, *_ in cells})
+        assert [sum(round(hit[1]) == y for hit, *_ in cells) for y in rows] == [4, 4]
+        for hit, period, bar, said in cells:
+            assert hit[2] - hit[0] >= 40  # a finger takes hold of it
+            assert bar[0] >= hit[2] - 1  # beside it
+            assert period[2] < said[0]  # below, and apart
+            assert min(period[1], said[1]) >= hit[3] - 1
+        for (*_, left), (_, right, *_) in pairwise(cells):
+            assert left[2] <= right[0] or left[1] != right[1]
+
+    @pytest.mark.parametrize(("width", "beyond"), [(1024, 0), (1440, 256)])
+    def test_in_the_book_eight_reach_into_the_rail_of_a_wide_page(self, opened, width, beyond):
+        for name, more in (("clock_pair", beyond), ("query_key_clocks", beyond), ("clocks", 0)):
+            with opened(name, width=width) as page:
+                page.locator("figure").evaluate("e => { e.className = 'bd-article'; }")
+                figure, column = (page.locator(c).bounding_box() for c in (".live", "figure"))
+                assert figure["width"] - column["width"] == pytest.approx(more)
+                # what stands there gives way to these, as sphinx-book-theme has it
+                assert page.locator(".popout").count() == (name != "clocks")
+
+
+
 class TestLooks:
     @pytest.mark.parametrize("width", [360, 768, 1024, 1440])
     @EACH

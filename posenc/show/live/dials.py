@@ -43,10 +43,18 @@ def dial(
     return h("div", face, *below, class_="clock")
 
 
-def clock_row(dials: Sequence[Element], *, narrow: int | None = None) -> Element:
-    """Dials side by side; on a phone `narrow` of them, all by default."""
+def clock_row(dials: Sequence[Element], *, narrow: int = 4) -> Element:
+    """Dials side by side; on a phone `narrow` of them, then the next.
+
+    More than six reach into the rail of the book's page, where there is one; what stands there
+    makes way for a "popout".
+    """
+    many = len(dials) > 6
     return h(
-        "div", *dials, class_="clocks", style=f"--n:{len(dials)};--narrow:{narrow or len(dials)}"
+        "div",
+        *dials,
+        class_="clocks many popout" if many else "clocks",
+        style=f"--n:{len(dials)};--narrow:{min(narrow, len(dials))}",
     )
 
 
