@@ -1232,6 +1232,20 @@ class TestClocks:
                 # what stands there gives way to these, as sphinx-book-theme has it
                 assert page.locator(".popout").count() == (name != "clocks")
 
+    def test_an_arc_is_as_deep_as_it_reaches_far_and_those_of_other_words_are_not_drawn(
+        self, opened
+    ):
+        with opened("clocks") as page:
+            page.locator(".live").evaluate(SET, {"p": 11})
+            page.wait_for_timeout(400)
+            arcs = page.locator(".links path").evaluate_all(
+                "all => all.map((e) => [e.getBBox().width, e.getBBox().height,"
+                " +getComputedStyle(e).opacity])"
+            )
+        assert sum(on for _, _, on in arcs) == 1
+        assert [on for wide, _, on in arcs if wide == pytest.approx(10)] == [1]  # cat, at 1 and 11
+        for wide, deep, _ in arcs:
+            assert deep == pytest.approx(0.975 * math.sqrt(wide / 10), rel=1e-3)
 
 
 class TestLooks:

@@ -15,6 +15,7 @@ from posenc.show.live.marks import (
     h,
     near,
     nearest,
+    number,
     place,
     play,
     quoted,
@@ -109,10 +110,12 @@ def _ghost(i: int, turn: float) -> Element:
 
 
 def _arcs(links: Sequence[tuple[int, int]], count: int) -> Element:
-    """Arcs below the words from each word to the next that is the same."""
+    """Arcs below the words from each word to the next that is the same, the longest the deepest."""
     arcs = []
+    longest = max((j - i for i, j in links), default=1)
     for n, (i, j) in enumerate(links):
-        d = f"M{i + 0.5} 0C{i + 0.5} 1.3 {j + 0.5} 1.3 {j + 0.5} 0"
+        deep = number(1.3 * ((j - i) / longest) ** 0.5)
+        d = f"M{i + 0.5} 0C{i + 0.5} {deep} {j + 0.5} {deep} {j + 0.5} 0"
         arcs.append(h("path", d=d, data_set=f"--on:link.{n}"))
     box = {"viewBox": f"0 0 {count} 1", "preserveAspectRatio": "none", "aria_hidden": "true"}
     return h("svg", *arcs, class_="links", **box)
