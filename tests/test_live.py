@@ -570,7 +570,8 @@ class TestPlaces:
         for share in (0, 0.1, 0.3, 0.5, 0.77, 0.9, 1):
             page.locator("[name=at]").fill(str(low + share * (high - low)))
             page.wait_for_timeout(60)
-            badge = page.locator(".where").bounding_box()
+            badge, edge = (page.locator(f".{c}").bounding_box() for c in ("where", "live"))
+            assert edge["x"] <= badge["x"] <= edge["x"] + edge["width"] - badge["width"]
             for tick in page.locator(".xticks span").all():
                 if float(tick.evaluate("e => getComputedStyle(e).opacity")) > 0:
                     box = tick.bounding_box()
@@ -1052,6 +1053,26 @@ class TestLines:
     def test_a_number_keeps_its_unit(self):
         shown = live.lines([0, 1], {"a": [1, 2]}, xlabel="at (words)", ylabel="loss (nats)")
         assert shown.values(shown.state)["said"] == "At 1\xa0words, a: 2.00\xa0nats."
+
+    @pytest.mark.parametrize("width", [390, 820])
+    def test_the_number_of_the_place_stands_under_its_line(self, opened, width):
+        with opened("lines", width=width) as page:
+            for share in (0, 0.02, 0.3, 0.5, 0.77, 1):
+                page.locator("[name=at]").fill(str(56 * share))
+                page.wait_for_timeout(60)
+                badge, line = (page.locator(f".{c}").bounding_box() for c in ("where", "here"))
+                assert abs(badge["x"] + badge["width"] / 2 - line["x"]) < 2, share
+
+    def test_over_the_values_stands_where_they_are(self, opened):
+        with opened("lines") as page:
+            page.locator("[name=at]").fill("20")
+            page.wait_for_timeout(60)
+            head, value = page.locator(".stands"), page.locator(".names b").first.bounding_box()
+            assert head.inner_text() == "at 20"
+            box = head.bounding_box()
+            assert abs(box["x"] + box["width"] - value["x"] - value["width"]) < 1
+            tops = [name.bounding_box()["y"] for name in page.locator(".names > div").all()]
+            assert box["y"] + box["height"] <= min(tops) + 0.5
 
 
 # ---------------------------------------------------------------------------- motion

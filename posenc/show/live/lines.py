@@ -240,7 +240,12 @@ def lines(
             *_flags(upright, ends),
             h("div", *inside, aria_hidden="true"),
             knob("--x:x --y:y", drag="at"),
-            h("span", class_="where", data_set="--x:x text:x_said", aria_hidden="true"),
+            h(
+                "span",
+                class_="where",
+                data_set="--x:x --letters:letters text:x_said",
+                aria_hidden="true",
+            ),
         ],
         data_drag="at",
         data_tip="at",
@@ -259,6 +264,8 @@ def lines(
     ]
     box = {"viewBox": "0 0 1 1", "preserveAspectRatio": "none"}
     names_beside = [h("svg", *leads, class_="leads", **box), *named]
+    stands = "at ", h("b", data_set="text:x_said")  # what all values beside the names are at
+    picture.append(h("div", *stands, class_="stands", aria_hidden="true"))
     picture.append(h("div", *names_beside, class_="names", style=room, aria_hidden="true"))
     step = axis.diff().min().item() if measured else (ends[1] - ends[0]) / 40
     if whole and xscale == "linear" and not measured:
