@@ -713,6 +713,22 @@ class TestColumn:
         for (_, _, paragraph), (_, before, _) in zip(beside, below, strict=True):
             assert paragraph in ("", before)
 
+    def test_no_figure_that_reaches_into_the_rail_meets_a_note_there(self, visited):
+        visited.page.set_viewport_size({"width": 1440, "height": 900})
+        open_everything(visited.page)
+        lay_out(visited.page)
+        met = visited.page.evaluate(
+            """() => {
+              const boxes = (kind) => [...document.querySelectorAll(kind)]
+                .map((e) => [e.textContent.trim().slice(0, 40), e.getBoundingClientRect()]);
+              const notes = boxes("aside.margin");
+              return boxes(".live:has(.clocks.many)").flatMap(([, figure]) => notes.filter(
+                ([, note]) => note.left < figure.right && note.right > figure.left
+                  && note.top < figure.bottom && note.bottom > figure.top).map(([text]) => text));
+            }"""
+        )
+        assert not met
+
     def test_no_picture_is_filtered(self, visited):
         visited.page.evaluate("document.documentElement.dataset.theme = 'dark'")
         filtered = visited.page.evaluate(
