@@ -2,12 +2,15 @@
 
 Temml translates (`vendor/temml.min.js`, in an embedded V8), the font STIX Two Math comes with the
 site, and no page loads a formula engine. The LaTeX stays in the attribute `data-tex`.
+
+A browser spaces MathML by rules of its own, and some of TeX's are lost: `spaced` puts them back.
 """
 
 import functools
 import html
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 from docutils import nodes
 from py_mini_racer import MiniRacer
@@ -16,6 +19,9 @@ from sphinx.errors import SphinxError
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
+ROWS = ("math", "mrow", "mtd", "mstyle", "mpadded", "msqrt")
+SCRIPTED = ("msub", "msup", "msubsup", "munder", "mover", "munderover")
+APPLIED = "\N{FUNCTION APPLICATION}"  # Temml writes it after the name of a function
 TEMML = Path(__file__).parent / "vendor" / "temml.min.js"
 
 
@@ -34,7 +40,39 @@ def mathml(latex: str, *, display: bool = False) -> str:
         written = _engine().call("temml.renderToString", latex, settings)
     except Exception as error:
         raise SphinxError(f"a formula cannot be set, {latex!r}: {error}") from error
-    return written.replace("<math", f'<math data-tex="{html.escape(latex)}"', 1)
+    return spaced(written).replace("<math", f'<math data-tex="{html.escape(latex)}"', 1)
+
+
+def spaced(written: str) -> str:
+    """The same formula with TeX's spaces.
+
+    None in scripts and between dots and their comma, a thin one before a function such as cos,
+    and a power that stands at its bracket, not above it.
+    """
+    formula = ElementTree.fromstring(written)
+    for node in list(formula.iter()):
+        if node.tag in SCRIPTED:
+            for sign in (sign for script in node[1:] for sign in script.iterfind(".//mo")):
+                sign.attrib.update(lspace="0em", rspace="0em")
+        if node.tag == "msup" and node[0].tag == "mrow" and node[0][0].get("stretchy") == "false":
+            node[0].tag, node[0].attrib["height"] = "mpadded", "0.62em"
+        if node.tag in ROWS:
+            for n in range(len(node) - 1, 0, -1):
+                space(node, n)
+    return ElementTree.tostring(formula, "unicode", short_empty_elements=False)
+
+
+def space(row: ElementTree.Element, n: int) -> None:
+    """Set the space between a part of a row and the part before it."""
+    before, part = row[n - 1], row[n]
+    if part.get("separator") and before.text == "…":
+        before.attrib["rspace"] = "0em"
+    if before.get("separator") and part.text == "…":
+        part.attrib["lspace"] = "0em"
+    name = part if part.tag == "mrow" and len(part) > 1 else row[n:]
+    names = name[0].tag not in ("mo", "mspace") and len(name) > 1 and name[1].text == APPLIED
+    if names and (before.tag not in ("mo", "mspace") or before.get("form") == "postfix"):
+        row.insert(n, ElementTree.Element("mspace", width="0.1667em"))
 
 
 def lines(latex: str) -> str:

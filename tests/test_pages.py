@@ -16,7 +16,7 @@ from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sphinx.errors import SphinxError
 
-from _ext import about, cover, mend, seal, search, sets, signs
+from _ext import about, cover, formulas, mend, seal, search, sets, signs
 from _ext.fold import fold
 from _ext.predict import predict
 from posenc.show import explore, guess_angle, live
@@ -444,6 +444,26 @@ class TestFormulas:
         assert len(block.select("mtr")) == 2
         assert pages["index"].select_one(".eqno").text.startswith("(1)")
         assert not [s for s in pages["index"]("script") if "mathjax" in s.get("src", "").lower()]
+
+    @pytest.mark.parametrize(
+        ("latex", "thin", "tight"),
+        [
+            (r"x_a\cos(p)", 1, ""),
+            (r"-\cos(p) + (\cos(p))", 0, ""),
+            (r"(a)\sin^2(p)\operatorname{re}(q)", 2, ""),
+            (r"x_{n - m,\dots} = n - m", 0, "-,…"),
+            (r"0, \dots, d", 0, "…"),
+        ],
+    )
+    def test_they_have_the_spaces_of_tex(self, latex, thin, tight):
+        found = bs4.BeautifulSoup(formulas.mathml(latex), "html.parser")
+        assert len(found.select("mspace")) == thin
+        bare = found.select("mo[lspace='0em'][rspace='0em']")
+        assert "".join(sign.text for sign in bare) == tight.replace("-", signs.MINUS)
+
+    def test_a_power_stands_at_its_bracket(self):
+        assert "mpadded" in formulas.mathml(r"(x + y)^\top")
+        assert "mpadded" not in formulas.mathml(r"W^\top \left(x\right)^\top")
 
     def test_one_that_cannot_be_set_is_an_error(self, tmp_path):
         run, _ = build(tmp_path, "_ext.formulas", settings=MATHML, index="# T\n\n$\\nothing$\n")

@@ -279,7 +279,7 @@ def number_problems(site: Path, page: str) -> list[str]:
 
 
 def formula_problems(page: Page) -> list[str]:
-    """Formulas that are not drawn, and other markup that readers should not see."""
+    """Formulas that are not drawn, or cut off, and other markup that readers should not see."""
     text = page.evaluate(
         """() => {
           const copy = document.querySelector("article, .bd-content").cloneNode(true);
@@ -293,6 +293,11 @@ def formula_problems(page: Page) -> list[str]:
           const { width, height } = formula.getBoundingClientRect();
           return width < 3 || height < 3;
         }).map((formula) => `not drawn: ${formula.dataset.tex}`)"""
+    )
+    small += page.evaluate(
+        """() => [...document.querySelectorAll("span.math")]
+          .filter((e) => e.checkVisibility() && getComputedStyle(e).overflow !== "visible")
+          .map((e) => `cut off at its box: ${e.firstElementChild.dataset.tex}`)"""
     )
     return small + re.findall(r"\\[(\[a-z]+|\$\S|\{\w+\}`|<inline|\[\?\]|.{9}\?\?", text)
 
@@ -1630,6 +1635,7 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
         formula_problems,
         "not drawn",
     ),
+    STYLE.format("span.math { overflow: hidden !important; }"): (formula_problems, "cut off"),
     STYLE.format(
         "article :focus:focus:focus { outline: none !important; box-shadow: none !important; }"
     ): (focus_problems, "focus not visible"),
