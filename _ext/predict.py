@@ -40,6 +40,7 @@ from _ext.fold import fold, summary
 
 VERDICTS = {True: "Right.", False: "No."}
 COVER = "What follows gives the answer away. It opens when you have answered."
+AGAIN = "It opens when you have answered."  # under a page's later questions
 
 
 class predict(nodes.admonition):
@@ -132,7 +133,8 @@ def lay_covers(app: Sphinx, doctree: nodes.document) -> None:
         if end < len(parent) and isinstance(parent[end], predict_end):
             end += 1
         if hidden:
-            parent[start:end] = [cover(), covered("", *hidden, classes=["covered"])]
+            told = AGAIN if doctree.next_node(cover) else COVER
+            parent[start:end] = [cover(text=told), covered("", *hidden, classes=["covered"])]
         else:
             parent[start:end] = []
     for end in list(doctree.findall(predict_end)):
@@ -148,7 +150,7 @@ def _before(node: nodes.Node) -> str:
 
 def visit_cover(writer, node: cover) -> None:
     """Write the cover, which the style sheet shows where something is covered."""
-    writer.body.append(f'<p class="cover">{COVER}</p>\n')
+    writer.body.append(f'<p class="cover">{node["text"]}</p>\n')
     raise nodes.SkipNode
 
 

@@ -244,6 +244,9 @@ class TestPredict:
         text = f"# T\n{QUESTION}\na\n{end}\nb\n{other}\nc\n{end}\nd"
         _, pages = build(tmp_path, "_ext.predict", index=text)
         assert [c.text.strip() for c in pages["index"].select(".covered")] == ["a", "c"]
+        first, later = (c.text for c in pages["index"].select(".cover"))
+        assert later in first  # which says why
+        assert later != first
         text = f"# T\n{QUESTION}\na\n{other}\nb\n{end}\nc"
         _, pages = build(tmp_path, "_ext.predict", index=text)
         (inner,) = pages["index"].select(".covered .covered")
