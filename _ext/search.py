@@ -15,6 +15,7 @@ SILENT = (  # and a page's title, which stands above its text
     "h1, .about-page, .headerlink, [role=tooltip], script, style, svg, .cell, .seal, .cover, "
     ".predict-score"
 )
+HIGH = "msub, msup, msubsup, munder, mover, munderover, mfrac, mtable"  # than a line of text
 
 
 def texts(html: str) -> dict[str, str]:
@@ -24,6 +25,9 @@ def texts(html: str) -> dict[str, str]:
         return {}
     for node in article.select(SILENT):
         node.decompose()
+    for formula in article.select("math"):
+        if formula.select_one(HIGH):
+            formula.replace_with("…")
     sections = {section["id"]: section for section in article.select("section[id]")}
     return {"": _text(article)} | {anchor: _text(node) for anchor, node in sections.items()}
 

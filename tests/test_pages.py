@@ -688,12 +688,13 @@ class TestSearchTexts:
             "<article class='bd-article'><section id='a'><h1>A<a class='headerlink'>#</a></h1>"
             "<p class='about-page'>9 minutes to read</p>"
             "<p>One <a>term</a><span role='tooltip'>what it is</span> and <math data-tex='\\x'>"
-            "<mi>x</mi></math>.</p><div class='cell'>code</div><section id='b'><p>Two.</p>"
+            "<mi>x</mi></math>, <math><msub><mi>x</mi><mi>i</mi></msub></math>.</p>"
+            "<div class='cell'>code</div><section id='b'><p>Two.</p>"
             "</section></section></article>"
         )
         assert search.texts(page) == {
-            "": "One term and x.Two.",
-            "a": "One term and x.",
+            "": "One term and x, ….Two.",
+            "a": "One term and x, ….",
             "b": "Two.",
         }
 

@@ -1525,6 +1525,20 @@ class TestSearch:
             assert len(quoted) < 400
             expect_none(visited.problems)
 
+    def test_a_page_that_is_named_so_is_led_to_and_no_other_name_is_marked(self, browser, home):
+        with visit(browser, home, "search.html?q=sinusoidal") as visited:
+            link = visited.page.locator("#search-results li a").first
+            link.wait_for()
+            visited.page.wait_for_function("document.querySelector('#search-results .context')")
+            assert "#" not in link.evaluate("(link) => link.href")
+            link.click()
+            visited.page.locator("article span.highlighted").first.wait_for()
+            marked = visited.page.locator("span.highlighted").evaluate_all(
+                """(all) => all.filter((e) => getComputedStyle(e).backgroundColor
+                  !== "rgba(0, 0, 0, 0)").map((e) => e.closest("article") !== null)"""
+            )
+            assert set(marked) == {True}
+
     def test_a_fruitless_search_leaves_nothing_to_hide(self, browser, home):
         with visit(browser, home, "search.html?q=zyzzyva") as visited:
             visited.page.locator("#search-summary, .search-summary").first.wait_for()

@@ -1,6 +1,11 @@
 // Leads each result to the first section that has most of the words, and shows the sentence that
 // has them, from the texts of `texts.js`.
 DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false; // Sphinx would fetch the pages
+Object.assign(Documentation.TRANSLATIONS, {
+  "Search finished, found ${resultCount} page(s) matching the search query.": "Places found: ${resultCount}.",
+  "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.":
+    "No page has all of these words.",
+});
 
 document.addEventListener("DOMContentLoaded", () => {
   const results = document.getElementById("search-results");
@@ -10,7 +15,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const { pathname, hash } = new URL(link.href);
     const page = Object.keys(BOOK_TEXTS).find((name) => pathname.endsWith(`/${name}.html`));
     const [top, ...below] = Object.entries(BOOK_TEXTS[page] ?? {}).filter(([anchor]) => anchor);
-    if (hash || !top) return;
+    const title = link.textContent.toLowerCase();
+    if (hash || !top || words.every((word) => title.includes(word))) return; // the page is about it
     const has = ([, text]) => words.filter((word) => word && text.toLowerCase().includes(word)).length;
     const best = below.reduce((found, section) => (has(section) > has(found) ? section : found), top);
     if (best !== top) link.hash = best[0];
