@@ -912,6 +912,36 @@ def test_a_table_that_is_too_wide_fades_where_it_goes_on(browser, home):
                 assert "gradient" in table.evaluate(mask)
 
 
+def test_on_a_phone_a_wide_table_keeps_its_caption_and_what_its_rows_are_in_view(browser, home):
+    phone = {"width": 390, "height": 844}
+    with visit(browser, home, CHAPTERS[6], viewport=phone, reduced_motion="reduce") as visited:
+        answer_everything(visited.page)
+        lay_out(visited.page)
+        wide = visited.page.locator("article [tabindex='0'] > table.results:visible").first
+        for folds in ("false", "true"):
+            wide.evaluate(
+                f"(e) => {{ e.closest('.cell').querySelector('details').open = {folds} }}"
+            )
+            caption, place, first = wide.evaluate(
+                """(e) => {
+                  e.parentElement.scrollLeft = 0;
+                  const words = document.createRange();
+                  words.selectNodeContents(e.caption);
+                  return [words, e.parentElement, e.tBodies[0].rows[0].cells[0]]
+                    .map((part) => part.getBoundingClientRect().toJSON());
+                }"""
+            )
+            assert caption["right"] <= place["right"]
+            assert first["width"] > 100
+        scrolled = wide.evaluate(
+            """(e) => {
+              e.parentElement.scrollLeft = 60;
+              return e.tBodies[0].rows[0].cells[0].getBoundingClientRect().left;
+            }"""
+        )
+        assert scrolled == place["left"]
+
+
 # Where a heading stands when the window has come to rest, and whether the page ends in it.
 AT_REST = """async (anchor) => {
   for (let n = 0, y; n < 9; n = y === (y = scrollY) ? n + 1 : 0)
@@ -1104,6 +1134,13 @@ class TestFigures:
 
 
 # ---------------------------------------------------------------------------- questions and terms
+
+
+def answer_everything(page: Page) -> None:
+    """Uncover what waits for any answer, and open nothing."""
+    page.evaluate(
+        "document.querySelectorAll('.predict').forEach((box) => box.classList.add('answered'))"
+    )
 
 
 def answer_by_hand(page: Page) -> None:
@@ -1457,9 +1494,20 @@ PRESSED = (
 )
 SMALL = """(pressed) => [...document.querySelectorAll(pressed)]
   .filter((e) => e.checkVisibility({ visibilityProperty: true }))
-  .map((e) => [e.className || e.tagName, e.textContent, e.getBoundingClientRect()])
+  .map((e) => {
+    const box = e.getBoundingClientRect(), name = e.className || e.tagName;
+    const around = getComputedStyle(e, "::before");  // of words, it is pressed too
+    const size = e.matches(".sets") ? [around.width, around.height].map(parseFloat) : [0, 0];
+    return [name, e.textContent,
+      { width: Math.max(box.width, size[0]), height: Math.max(box.height, size[1]) }];
+  })
   .filter(([name, , { width, height }]) => Math.min(width, height) < (name === "INPUT" ? 20 : 24))
   .map(([name, text, { width, height }]) => `${name} ${text}: ${width} x ${height}`)"""
+
+LINES_OF_FOLDS = """() => [...document.querySelectorAll(
+    ".tag_hide-input:not(:has(> .cell_output)) + .tag_hide-input > .hide:has(+ .cell_output)")]
+  .map((fold) => [fold.closest(".cell").previousElementSibling.querySelector("details.hide"), fold])
+  .map((two) => two.map((fold) => fold.querySelector("p").getBoundingClientRect().top))"""
 
 
 class TestFingers:
@@ -1474,6 +1522,15 @@ class TestFingers:
                 "(all) => all.map((e) => e.getBoundingClientRect().height)"
             )
             assert min(heights) >= 38
+
+    def test_two_folds_stand_on_one_line(self, browser, home):
+        phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+        with visit(browser, home, "chapters/02_sinusoidal.html", **phone) as visited:
+            answer_everything(visited.page)
+            lay_out(visited.page)
+            lines = visited.page.evaluate(LINES_OF_FOLDS)
+            assert lines
+            assert all(abs(one - other) < 1 for one, other in lines)
 
     def test_no_button_lies_over_code_that_nobody_touches(self, browser, home):
         phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
