@@ -942,6 +942,30 @@ def test_on_a_phone_a_wide_table_keeps_its_caption_and_what_its_rows_are_in_view
         assert scrolled == place["left"]
 
 
+def test_in_the_readers_own_colours_shapes_are_left(browser, home):
+    with visit(browser, home, CHAPTERS[1], forced_colors="active") as visited:
+        ring = """(e) => parseFloat(
+          getComputedStyle(e.querySelector("summary"), "::before").borderTopWidth)"""
+        choice = visited.page.locator(".choice").first
+        empty = choice.evaluate(ring)
+        choice.locator("summary").click()
+        assert choice.evaluate(ring) > 2 * empty
+    with visit(browser, home, "chapters/index.html", forced_colors="active") as visited:
+        for part in (".start a", ".methods-map td a", ".methods-map td:nth-child(2)"):
+            border = visited.page.locator(f"article {part}").first.evaluate(
+                "(e) => getComputedStyle(e).borderTopWidth"
+            )
+            assert border == "1px", part
+
+
+def test_the_cover_keeps_its_height_while_it_is_read(browser, home):
+    with visit(browser, home, "chapters/index.html") as visited:
+        height = "document.documentElement.scrollHeight"
+        before = visited.page.evaluate(height)
+        lay_out(visited.page)
+        assert visited.page.evaluate(height) == before
+
+
 # Where a heading stands when the window has come to rest, and whether the page ends in it.
 AT_REST = """async (anchor) => {
   for (let n = 0, y; n < 9; n = y === (y = scrollY) ? n + 1 : 0)
