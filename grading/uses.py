@@ -104,7 +104,7 @@ class Uses:
         """What has no business in an answer: a person should look at it."""
         names = {word for text in self.texts for word in _odd_words(text)}
         for tree, is_given in self.trees:
-            roots, own = _roots(tree), _own(tree, self.own)
+            roots, own = _roots(tree), _own(tree, self.own & _BUILTIN)
             for node in _handed_in(tree, is_given):
                 names |= self._odd(node, roots, own)
         return sorted(names) + [line[:40] for line in self.lines][:5]
@@ -295,14 +295,16 @@ def _bound(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def _own(tree: ast.AST, names: frozenset[str]) -> dict[ast.AST, frozenset[str]]:
-    """For each node the names that are bound in its scope or in one around it."""
+    """For each node the builtins that are bound in its scope or in one around it: no other name
+    counts, and all of them for every scope would fill the memory.
+    """
     todo, found = [(tree, names)], {}
     while todo:
         node, own = todo.pop()
         found[node] = own
         outside, inside = _parts(node)
         todo += [(part, own) for part in outside]
-        local = own | _bound(inside) if inside else own
+        local = own | (_bound(inside) & _BUILTIN) if inside else own
         todo += [(part, local) for part in inside]
     return found
 

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 import unicodedata
 import zipfile
 import zlib
@@ -650,6 +651,17 @@ def test_code_of_many_parts_takes_linear_time(code):
     ratio, seconds = doubled(lambda size: odd(code(size)), 48_000)
     assert ratio < 2.5
     assert seconds < 1.5
+
+
+def test_names_times_scopes_fill_no_memory():
+    names = "=".join(f"n{number}" for number in range(4000))
+    code = f"{names}=0\n[{'lambda exec:0,' * 4000}exec('1')]"
+    tracemalloc.start()
+    try:
+        assert odd(code) == ["exec"]
+        assert tracemalloc.get_traced_memory()[1] < 2**26  # a set of all for each has 500 MB
+    finally:
+        tracemalloc.stop()
 
 
 def test_blank_lines_below_a_question_cost_little():
