@@ -1100,6 +1100,13 @@ check.sinusoidal(sinusoidal)""",
         raw=json.dumps({"cells": [{"cell_type": "code", "source": "1"}] * 3000}).encode(),
         note="answers no question",
     ),
+    "more_cells": Attack(
+        raw=b'{"cells": [' + b"{}," * 300_000 + b"{}]}", note="^it has more than 10000 cells$"
+    ),
+    "old_format": Attack(
+        raw=b'{"worksheets": [{"cells": [{"cell_type": "code", "input": "1"}]}], "nbformat": 3}',
+        note="old format .* open it in Jupyter",
+    ),
 }  # fmt: skip
 
 # The ways to full marks that were found in the first edition, and what else was open there: each
