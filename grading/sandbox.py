@@ -1,8 +1,9 @@
 """Run a program in a sandbox of bubblewrap, with limits, and talk with it line by line.
 
 Inside there is the system, the Python that runs this and what it is given by name, all read-only;
-a private /tmp; 127.0.0.1 and no other network. There is no home, no other submission, no master,
-wherever they lie: what is inside of a folder that is shown, such as /usr/src, is covered.
+a private /tmp; no network, be it its own, of which the kernel counts each packet, for all. There is
+no home, no other submission, no master, wherever they lie: what is inside of a folder that is
+shown, such as /usr/src, is covered.
 
 Limits, by default: 8 GiB of address space for each process, 4 GiB of memory for all; 16 MiB for
 each file, 1 GiB for all in /tmp, and none without a name; 512 open files for each process; 200
@@ -12,6 +13,7 @@ looked at several times a second, so a fork bomb may slow the machine down for s
 """
 
 import contextlib
+import functools
 import json
 import os
 import platform
@@ -25,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +44,8 @@ USER = 64_321  # nobody else's
 PYTHON = os.path.abspath(sys.executable)  # inside no ".." of a path leads anywhere
 _HOSTS = Path(__file__).with_name("hosts")  # no machine but this one
 _WHEELS = Path(sys.prefix, "wheels")  # of which posenc was installed: whole
+_PROC = Path("/proc")
+_TOLD = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")  # of _PROC
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _PACKAGES = ("lib*/python3*/*-packages", "envs/*/lib*/python3*/*-packages")  # of a Python
 _ENVIRONMENT = {
@@ -71,6 +75,8 @@ _OPTIONS = (
 # lease on it, or by who opens it. They say what of such a file is in the machine's memory, too, or
 # take it out of there: with these, what one sandbox has read tells a later one whatever it likes.
 # And calls by which a process steps back behind all others: it would wait, and not be charged.
+# And calls of which the kernel counts each, for all: who reads the count, however late, is told.
+# The counts themselves, in files of /proc that belong to no process, are covered, too.
 _FILES = 512
 _SOCKETS = 200  # in all
 _NAMES = 100_000  # of files, links and folders, in all
@@ -83,7 +89,9 @@ _FORBIDDEN = {
                             "fanotify_init": 300, "fadvise64": 221, "readahead": 187,
                             "mincore": 27, "cachestat": 451, "process_madvise": 440,
                             "io_setup": 206, "setpriority": 141, "sched_setparam": 142,
-                            "sched_setscheduler": 144, "sched_setattr": 314}),
+                            "sched_setscheduler": 144, "sched_setattr": 314,
+                            "process_vm_readv": 310, "process_vm_writev": 311,
+                            "inotify_init": 253, "inotify_init1": 294}),
     "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186,
                              "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
                              "keyctl": 219, "add_key": 217, "bpf": 280,
@@ -92,7 +100,9 @@ _FORBIDDEN = {
                              "fanotify_init": 262, "fadvise64": 223, "readahead": 213,
                              "mincore": 232, "cachestat": 451, "process_madvise": 440,
                              "io_setup": 0, "setpriority": 140, "sched_setparam": 118,
-                             "sched_setscheduler": 119, "sched_setattr": 274}),
+                             "sched_setscheduler": 119, "sched_setattr": 274,
+                             "process_vm_readv": 270, "process_vm_writev": 271,
+                             "inotify_init1": 26}),
 }  # fmt: skip
 _IN_PART = (  # a call, one of its arguments, the bits of it that count, and forbidden values
     ({"x86_64": 9, "aarch64": 222}, 3, 0x21, [0x21]),  # mmap: MAP_SHARED | MAP_ANONYMOUS
@@ -102,6 +112,7 @@ _IN_PART = (  # a call, one of its arguments, the bits of it that count, and for
     ({"x86_64": 28, "aarch64": 233}, 2, 0xFFFFFFFF, [20, 21]),  # madvise: MADV_COLD, MADV_PAGEOUT
     # preadv2: RWF_NOWAIT, RWF_DONTCACHE
     ({"x86_64": 327, "aarch64": 286}, 5, 0x88, [0x08, 0x80, 0x88]),
+    ({"x86_64": 41, "aarch64": 198}, 0, 0xFFFFFFFF, [0, *range(2, 64)]),  # socket: all but AF_UNIX
 )
 
 
@@ -181,6 +192,28 @@ def _hidden() -> list[Path]:
     return sorted(path for path in {*found, _WHEELS} - own if path.is_dir())
 
 
+@functools.cache
+def _told() -> dict[str, bytes]:
+    """What all sandboxes read of the machine: as it was before the first of them, and no counts."""
+    texts = {str(_PROC / name): (_PROC / name).read_bytes() for name in _TOLD}
+    lines = texts[f"{_PROC}/stat"].splitlines(keepends=True)
+    texts[f"{_PROC}/stat"] = b"".join(line for line in lines if line.startswith((b"cpu", b"btime")))
+    return texts
+
+
+def _untold(files: Container[str]) -> list[str]:
+    """Options that cover what belongs to no process in /proc, but for these files."""
+    options = []
+    for path in sorted(_PROC.iterdir()):
+        if path.is_symlink() or path.name.isdigit() or str(path) in files:
+            continue
+        if path.is_dir():
+            options += ["--size", "4096", "--tmpfs", str(path), "--remount-ro", str(path)]
+        else:
+            options += ["--ro-bind", "/dev/null", str(path)]  # which nobody can open there
+    return options
+
+
 def command(
     program: Sequence[str], files: Mapping[str, int], limits: Limits, rules: int | None = None
 ) -> list[str]:
@@ -192,7 +225,7 @@ def command(
         limits: what it may use.
         rules: file descriptor with the rules for calls of the system.
     """
-    options = list(_OPTIONS)
+    options = [*_OPTIONS, *_untold(files)]
     for path in map(Path, _SYSTEM):
         if path.is_symlink():
             options += ["--symlink", str(path.readlink()), str(path)]
@@ -226,7 +259,7 @@ def command_by_user(program: Sequence[str], limits: Limits) -> list[str]:
 
 
 def _kept(limits: Limits) -> list[str]:
-    files = [f"--fsize={FILE}", f"--nofile={_FILES}", "--core=0"]
+    files = [f"--fsize={FILE}", f"--nofile={_FILES}", "--core=0", "--memlock=0"]
     return ["--as=8589934592", f"--nproc={limits.processes}", *files]
 
 
@@ -322,7 +355,7 @@ class Sandbox:
                 return file.fileno()
 
             rules = held(_filter()) if _filter() else None
-            numbers = {name: held(content) for name, content in files.items()}
+            numbers = {name: held(content) for name, content in (files | _told()).items()}
             made = (
                 command_by_user(program, limits)
                 if limits.by_user

@@ -880,12 +880,12 @@ def test_a_breach_is_charged_to_the_cell_at_work(monkeypatch, tmp_path):
 
 
 TRIES = """
-import json, mmap, os, sys
+import json, mmap, os, sys, time
 def told(name, attempt):
     try:
         attempt()
         print(json.dumps(name), flush=True)
-    except (OSError, ValueError):
+    except (IndexError, OSError, ValueError):
         pass
 def shared(number):
     return lambda: mmap.mmap(number, 2**20)
@@ -955,6 +955,12 @@ numbers = {  # of each call: what x86_64 and aarch64 call it, and how it is call
     "a step back, by and by": (142, 118, 0, (ctypes.c_int * 1)()),
     "a place behind all others": (144, 119, 0, os.SCHED_IDLE, (ctypes.c_int * 1)()),
     "another place": (314, 274, 0, (ctypes.c_uint32 * 12)(48, os.SCHED_IDLE, 0, 0, 19), 0),
+    "a locked page": (149, 228, room, one),
+    "a locked page, by and by": (325, 284, room, one, 1),
+    "all pages, locked": (151, 230, 1),
+    "pages of another, read": (310, 270, os.getpid(), part, one, part, one, 0),
+    "pages of another, written": (311, 271, os.getpid(), part, one, part, one, 0),
+    "a place for word of files": (294, 26, 0),
 }
 for name, (intel, arm, *given) in numbers.items():
     number = {"x86_64": intel, "aarch64": arm}[os.uname().machine]
@@ -967,6 +973,21 @@ for kind in (mmap.MADV_DONTNEED, mmap.MADV_WILLNEED, mmap.MADV_HUGEPAGE, mmap.MA
 os.preadv(seen.fileno(), [bytearray(1)], 0, os.RWF_HIPRI)
 import multiprocessing
 multiprocessing.Lock(), multiprocessing.Value("i", 3)
+told("locked memory", lambda: mmap.mmap(-1, 4096, flags=0x2022))
+for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_VSOCK):
+    told(str(family), lambda: socket.socket(family, socket.SOCK_DGRAM))
+socket.socket(socket.AF_UNIX)
+kept = {"cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version"}
+for folder, folders, names in os.walk("/proc"):
+    folders[:] = [name for name in folders if not name.isdigit()]
+    for path in (os.path.join(folder, name) for name in set(names) - kept):
+        if not os.path.islink(path):
+            told(path, lambda: open(path, "rb").close())
+first = {name: open("/proc/" + name).read() for name in sorted(kept)}
+assert os.cpu_count() and "ctxt" not in first["stat"] and "MemTotal" in first["meminfo"]
+time.sleep(2)
+for name, text in first.items():
+    told(name, lambda: [1][open("/proc/" + name).read() == text])
 told("all", list)
 """
 TRIED = """
