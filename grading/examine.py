@@ -10,8 +10,8 @@ A cell that ends Python, fills the memory or does not end is left out, and every
 without it; so is a question at which that happens. So it costs only what is in it.
 
 An answer that fails is asked once more, each time in a new sandbox, as it is at the end of the
-notebook, if functions that it may call were made anew below it, and as it was when its own check
-had called it right, with the cells up to there alone. The version with the most points counts,
+notebook, if any name stands for something else there, and as it was when its own check had called
+it right, with the cells up to there alone. The version with the most points counts,
 whole: each is the student's own. All these runs of a notebook share one more limit.
 """
 

@@ -11,10 +11,10 @@ then {"at": number} as it begins, {"refused": number} if it met an exception wit
 {"next": null}, likewise, and {"ready": true, "changed": names, "checked": numbers}. Then come
 questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; {"taken": id} says
 that one was read, and the reply is {"id", "values"} or {"id", "fault"}. A function is asked as it
-was when the last cell that made or checked it had run, or, if "late", as it is at the end;
-"changed" names those that may differ, and "checked" has, for each that its check called right, the
-number of the last cell that did. What was a builtin then, such as `sum`, is one again, whatever
-further cells call so.
+was when the last cell that made or checked it had run, or when its check, in that cell, had called
+it right, or, if "late", as it is at the end; "changed" names those that may differ, and "checked"
+has, for each that its check called right, the number of the last cell that did. What was a builtin
+then, such as `sum`, is one again, whatever further cells call so.
 """
 
 import ast
@@ -74,12 +74,12 @@ def _text(error):
 
 
 def _run(shell, source):
-    """Run code; returns what it shows at its end, and the exception that ended it, if one did."""
+    """Run code; returns the exception that ended it, if one did."""
     try:
         result = shell.run_cell(source, store_history=False)
-        return result.result, result.error_before_exec or result.error_in_exec
+        return result.error_before_exec or result.error_in_exec
     except BaseException as raised:  # which IPython did not catch
-        return None, raised
+        return raised
 
 
 def _left(shell, source, error):
@@ -104,29 +104,54 @@ def _left(shell, source, error):
     return list(map(ast.unparse, [*alone, *ran[1:]]))
 
 
+def _overheard(shell):
+    """What checks have said, from now on: all names of the notebook when one called its answer
+    right, none if that was another function than the one of its name, None if it was wrong.
+
+    However a check is called, and wherever its verdict goes. It decides on no point, but on which
+    version of an answer is asked: a notebook that has it lie chooses among its own.
+    """
+    from posenc.check import Probe, Question
+
+    heard = {}
+
+    def hear(kind, call):
+        def called(question, answer):
+            verdict, name = call(question, answer), question.name
+            now = dict(shell.user_ns) if shell.user_ns.get(name) is answer else {}
+            heard[name] = now if verdict.passed else heard.get(name)
+            return verdict
+
+        kind.__call__ = called
+
+    for kind in (Probe, Question):
+        hear(kind, kind.__call__)
+    return heard
+
+
 def run_cells(shell, cells, names, begin, send, refusal):
     """Run the cells one after another; figures are closed, so that they fill no memory.
 
     Returns what all names of the notebook stood for when the last cell that made the function, or
-    checked it, had run, for each of `names`: the check saw these, whatever further cells call by
-    them; and the number of the last cell that showed it to be right. A cell that was handed out
-    takes no name from a function: students do not look what such a cell calls its pictures.
+    checked it, had run, or when the check had called it right there, for each of `names`: the check
+    saw these, whatever is called by them below; and the number of the last cell where it did. A
+    cell that was handed out takes no name from a function: students do not look what such a cell
+    calls its pictures.
 
     A statement that raises costs itself alone, be it a magic, an import or a call of what is not
     there while grading: those below it in its cell run nevertheless, and earn what they earn.
     """
-    from posenc.check import Verdict
-
-    kept, checked = {}, {}
+    kept, checked, heard = {}, {}, _overheard(shell)
     for number, source, is_given in cells:
         begin(number)
         send({"at": number})
+        heard.clear()
         made = {name: thing for name, thing in shell.user_ns.items() if callable(thing)}
         source = _TIMED.sub("", source)
-        shown, error = _run(shell, source)
+        error = _run(shell, source)
         errors = [] if error is None else [error]
         for statement in _left(shell, source, error) if errors else ():
-            shown, error = _run(shell, statement)
+            error = _run(shell, statement)
             errors += [] if error is None else [error]
         refused = any(refusal in _text(error) for error in errors)
         missing = [error for error in errors if isinstance(error, ModuleNotFoundError)]
@@ -140,22 +165,22 @@ def run_cells(shell, cells, names, begin, send, refusal):
         if is_given:
             shell.user_ns.update(made)
         for name in names:
-            answer = shell.user_ns.get(name)
-            is_new = answer is not kept.get(name, {}).get(name) or f"check.{name}(" in source
-            if callable(answer) and is_new:
+            answer, then = shell.user_ns.get(name), heard.get(name)
+            is_new = name in heard or answer is not kept.get(name, {}).get(name)
+            if then:
+                kept[name] = then | made if is_given else then
+            elif callable(answer) and is_new:
                 kept[name] = dict(shell.user_ns)
-        if isinstance(shown, Verdict) and shown.passed and shown.question in names:
-            checked[shown.question] = number
+            if then is not None:
+                checked[name] = number
     return kept, checked
 
 
 def _is_changed(then, now):
-    """Whether a function has been made anew since then, be it in place of a builtin."""
-    return any(
-        callable(thing) and callable(now.get(name)) and now[name] is not thing
-        for name, thing in (vars(builtins) | then).items()
-        if not name.startswith("_")  # what IPython keeps
-    )
+    """Whether any name, be it a builtin's, has come to stand for something else since then."""
+    before, after = vars(builtins) | then, vars(builtins) | now
+    names = (name for name in before if not name.startswith("_"))  # with which IPython's begin
+    return any(after.get(name) is not before[name] for name in names)
 
 
 def _bring_back(names, then):

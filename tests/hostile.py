@@ -187,6 +187,8 @@ return kept(torch.tensor([0]), given[1], base=given[2])[0] @ kept(
     torch.tensor([given[0]]), given[1], base=given[2])[0]
 """
 
+POWER = "POWER = 1" + HONEST["dot_product"].replace("2 * i", "POWER * i")
+
 # A file of torch for each bit: it is in the memory of the machine, or it is not
 CACHE = """
 import ctypes, struct
@@ -800,8 +802,8 @@ ATTACKS: dict[str, Attack] = {
         (3, 0, 4, 3),
         note="^$",
     ),
-    "shadows_above_its_check": disturbs(
-        "sum = 0\ncheck.dot_product(dot_product)", "del sum", points=(3, 0, 4, 3), note="^$"
+    "shadows_above_its_check_alone": disturbs(
+        "sum = 0\ncheck.dot_product(dot_product)", "del sum", note="^$"
     ),
     "makes_a_builtin_below": Attack(
         (HONEST["dot_product"].replace("base ** (2 * i / dim)", "pow(2 * i / dim, base)"),
@@ -899,6 +901,36 @@ check.sinusoidal(sinusoidal)""",
         ("sinusoidal", "dot_product", "moved"),
         FULL,
         note="^$",
+    ),
+    "its_constant_mended_below": Attack(
+        (POWER, "check.dot_product(dot_product)", "# found it\nPOWER = 2"),
+        ("sinusoidal", "moved", "mended_sinusoidal"), FULL, note="^$",
+    ),
+    **{
+        f"checked_by_{name}": Attack(
+            (POWER, f"POWER = 2\n{code}"),
+            ("sinusoidal", "moved", "mended_sinusoidal"), FULL, note="" if "loop" in name else "^$",
+        )
+        for name, code in {
+            "an_assertion": "verdict = check.dot_product(dot_product)\nassert verdict.passed\n"
+                            "POWER = 1",
+            "a_loop": "[check.named(n)(globals()[n]) for n in ('moved', 'dot_product')]\nPOWER = 1",
+            "another_name": "test = check.dot_product\nverdict = test(dot_product)\nPOWER = 1",
+            "a_blank": "check.dot_product (dot_product)\nPOWER = 1",
+            "an_import": "from posenc.check import dot_product as good\ngood(dot_product)\n"
+                         "POWER = 1",
+        }.items()
+    },
+    "checked_under_another_name": Attack(
+        (HONEST["dot_product"].replace("2 * i", "i"),
+         HONEST["dot_product"].replace("def dot_product", "def mine")
+         + "\ncheck.dot_product(mine)\ndot_product = mine"),
+        ("sinusoidal", "moved", "mended_sinusoidal"), FULL, note="^$",
+    ),
+    "its_check_lies": instead_of(
+        "dot_product",
+        POWER + "\ncheck.Question.judge = lambda self, _: check.Verdict(self.name, ())\n"
+        "check.dot_product(dot_product)\ncheck.moved(print)",
     ),
     "reset_at_the_end": disturbs("%reset -f", note="^$"),
     "renamed_at_the_end": disturbs("sinusoidal = dot_product", points=(0, 3, 4, 3)),

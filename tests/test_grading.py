@@ -554,8 +554,9 @@ def test_a_submission_has_a_time_limit(assignment, tmp_path, marked):
 def test_whatever_is_asked_once_more_shares_one_limit(tmp_path):
     folder = tmp_path / NAME
     folder.mkdir()
-    code = ["import time\nfrom posenc.check import Verdict\ntime.sleep(12)"]
-    code += [f"def {name}(*a):\n    return 1.0\nVerdict('{name}', ())" for name in QUESTIONS]
+    code = ["import time\nfrom posenc import check\ntime.sleep(12)"]
+    code += ["check.Question.judge = lambda self, _: check.Verdict(self.name, ())"]
+    code += [f"def {name}(*a):\n    return 1.0\ncheck.{name}({name})" for name in QUESTIONS]
     code += [f"for name in {QUESTIONS}:\n    globals()[name] = lambda *a: 2.0"]
     nbformat.write(new_notebook(cells=list(map(new_code_cell, code))), folder / "sleeps.ipynb")
     grade(folder, tmp_path / "out", "--seconds", 12, "--cell-seconds", 8)
