@@ -218,6 +218,14 @@ def test_an_answer_that_is_wrong_where_its_check_does_not_look_is_found(name, an
     assert all(refusals(name, answer, seed) for seed in range(1 if name == "compared" else 10))
 
 
+def test_how_long_is_trained_is_drawn():
+    seen = {case.arguments[3] for case in check.compared.cases}
+    test = masters()["compared"].tests[0]
+    steps = {case.arguments[3] for seed in range(30) for case in test.draw(Draw(seed, "x"))}
+    assert len(steps) > 1
+    assert not steps & seen
+
+
 def test_far_away_the_slowest_pair_does_not_tell_the_others():
     cases = [case for seed in range(300) for test in masters()["moved"].tests
              for case in test.draw(Draw(seed, "x")) if case.label == "far positions"]  # fmt: skip

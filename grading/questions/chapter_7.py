@@ -83,7 +83,8 @@ def _without_refused(*arguments: object) -> Tensor:
 def _two_other_methods(draw: Draw) -> list[Case]:
     length = draw.integer(20, 28)
     methods = [draw.choice(["sinusoidal", "rope", "alibi"]), METHODS["t5"]]
-    return [Case("a drawn method, and a class", methods, length, length + draw.integer(12, 20), 3)]
+    longer, steps = length + draw.integer(12, 20), draw.integer(5, 7)  # no steps of a visible case
+    return [Case("a drawn method, and a class", methods, length, longer, steps)]
 
 
 def _one_that_refuses(draw: Draw) -> list[Case]:
