@@ -503,7 +503,11 @@ class TestTime:
         code = nodes.literal_block("", "word " * 9000)
         cell = nodes.container("", code, nodes.figure("", caption), nb_element="cell_code")
         assert about.minutes(self.page(self.words(900), folded)) == 5
-        assert about.minutes(self.page(self.words(900), cell)) == 7
+        assert about.minutes(self.page(self.words(810), cell)) == 7
+
+    def test_a_question_takes_a_minute_besides_its_text(self):
+        question = predict("", self.words(180))
+        assert about.minutes(self.page(self.words(540), question)) == 5
 
     def test_exercises_take_none(self):
         for title, minutes in (("Exercises", 5), ("Examples", 10)):
@@ -512,7 +516,10 @@ class TestTime:
 
     @pytest.mark.parametrize(
         ("questions", "says"),
-        [(0, "5 minutes to read"), (7, "5 minutes to read, and 7 questions to answer on the way")],
+        [
+            (0, "5 minutes to read"),
+            (7, "12 minutes to read, with 7 questions to answer on the way"),
+        ],
     )
     def test_an_executed_page_says_it_and_links_its_notebook(self, questions, says):
         title = nodes.title("", "T")
@@ -530,7 +537,7 @@ class TestTime:
         line = title.next_node(nodes.paragraph, siblings=True)
         assert line[0].astext() == says
         assert "ran in 20 seconds" in page[0][-1].astext()
-        assert env.metadata["chapters/05_x"]["minutes"] == 5
+        assert env.metadata["chapters/05_x"]["minutes"] == 5 + questions
         link = bs4.BeautifulSoup(line[-1].astext(), "html.parser").a
         assert link["href"] == "../_sources/chapters/05_x.ipynb"
         assert link.has_attr("download")

@@ -171,8 +171,13 @@ class TestFiles:
         assert papers == sorted(papers, key=lambda paper: paper.lower())
 
     def test_the_top_leads_to_the_cover(self, site):
-        refresh = soup(site / "index.html").select_one("meta[http-equiv='Refresh' i]")
+        top = soup(site / "index.html")
+        refresh = top.select_one("meta[http-equiv='Refresh' i]")
         assert refresh["content"] == "0; url=chapters/index.html"
+        assert top.a["href"] == "chapters/index.html"
+        assert (top.html["lang"], top.title.text) == ("en", top.h1.text)
+        assert top.select_one("meta[name='description']")["content"]
+        assert (site / "index.html").read_text().startswith("<!DOCTYPE html>")
 
     def test_the_site_is_at_most_60_mb(self, site):
         size = sum(file.stat().st_size for file in site.rglob("*") if file.is_file())
@@ -863,19 +868,28 @@ def blocked(tasks: list[float], slower: float) -> float:
 @pytest.mark.alone
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_it_is_soon_there(browser, home, page):
-    took = min(load_time(browser, home, page) for _ in range(5))
-    bare = min(load_time(browser, home, BARE) for _ in range(5)) if took > 2500 else 0
+    """Who is slow is slow each time, a machine only now and then: one load in time will do."""
+    took = bare = math.inf
+    for _ in range(5):
+        took = min(took, load_time(browser, home, page))
+        if took <= 2500:
+            break
+        bare = min(bare, load_time(browser, home, BARE))
     print(f"{page} is loaded after {took:.0f} ms, a bare page after {bare:.0f}")
-    assert took <= max(2500, 2.5 * bare)
+    assert took <= (2500 if math.isinf(bare) else max(2500, 2.5 * bare))
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_it_leaves_its_reader_the_main_thread(browser, home, page):
     """What else runs on a machine slows its processor, so a bare page tells how fast it is now."""
-    loads = [[main_tasks(browser, home, name) for name in (page, BARE)] for _ in range(7)]
-    slower = BARE_TASKS / min(sum(bare) for _, bare in loads)
-    least = min(blocked(tasks, slower) for tasks, _ in loads)
+    loads = []
+    for _ in range(7):
+        loads.append([main_tasks(browser, home, name) for name in (page, BARE)])
+        slower = BARE_TASKS / min(sum(bare) for _, bare in loads)
+        least = min(blocked(tasks, slower) for tasks, _ in loads)
+        if len(loads) > 1 and least <= 300:  # who blocks it does so each time
+            break
     print(f"{page} blocks {least:.0f} ms on a processor {slower:.1f} times slower than this one")
     assert least <= 300
 

@@ -156,11 +156,16 @@ def is_gone(module: str, refused: Sequence[str]) -> bool:
 
 def _refused(names: Sequence[str]) -> tuple[FunctionType, ...]:
     """The functions of these full names, and all of the modules that are gone, with methods."""
-    ours = [name for name in sys.modules if name.startswith(ALL)]
-    return _found(tuple(names), tuple(ours), *map(sys.modules.get, ours))
+    ours = _ours(tuple(sys.modules))
+    return _found(tuple(names), ours, *map(sys.modules.get, ours))
 
 
 @functools.lru_cache  # a question asks a thousand times, and modules are seldom loaded
+def _ours(modules: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in modules if name.startswith(ALL))
+
+
+@functools.lru_cache
 def _found(
     refused: tuple[str, ...], names: tuple[str, ...], *modules: ModuleType
 ) -> tuple[FunctionType, ...]:

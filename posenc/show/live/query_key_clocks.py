@@ -128,7 +128,7 @@ def query_key_clocks(
         dials.speeds("tokens for one turn"),
         controls(
             play("d", speed=3),
-            slider("d", "distance", 0, longest - 1, said="d_said", colour="q", rests=True),
+            slider("d", "distance", 0, longest - 1, said="d_said", colour="p", rests=True),
             slider("n", "key's position", 0, longest - 1, said="n_said", rests=True),
         ),
         data={
