@@ -168,11 +168,19 @@ class Settings:
             torch.use_deterministic_algorithms(self.deterministic, warn_only=self.warn_only)
 
 
+_PLAIN = frozenset({bool, int, float, str})
+
+
+def _is_plain(parts: list | tuple) -> bool:
+    """Whether a list holds nothing but numbers and words, which need no look one by one."""
+    return _PLAIN.issuperset(map(type, parts))
+
+
 def _where_tensors_are_made(thing: object) -> object:
     """Tensors on the device on which the notebook's own are made."""
     if isinstance(thing, torch.Tensor):
         return thing.to(torch.get_default_device())
-    if isinstance(thing, list | tuple):
+    if isinstance(thing, list | tuple) and not _is_plain(thing):
         return type(thing)(map(_where_tensors_are_made, thing))
     return thing
 
@@ -259,6 +267,8 @@ def _same(one: object, other: object) -> bool:
             and bool(torch.equal(one.cpu().nan_to_num(), other.cpu().nan_to_num()))
         )
     if isinstance(one, list | tuple):
+        if _is_plain(one) and _is_plain(other):
+            return list(one) == list(other)
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
