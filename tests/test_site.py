@@ -1482,6 +1482,22 @@ class TestQuestionsAndTerms:
             term.locator("a").tap()
             touched.page.wait_for_url("**/glossary.html#*")
 
+    def test_a_definition_lies_over_a_seal_that_was_just_opened(self, visited):
+        open_everything(visited.page)
+        lay_out(visited.page)
+        seals = visited.page.locator("article p:has(.has-definition) + .seal > summary")
+        for seal in seals.all():
+            term = seal.locator("xpath=../preceding-sibling::p[1]").locator(".has-definition").last
+            seal.focus()
+            term.locator("a").first.hover()
+            assert term.locator("[role=tooltip]").evaluate(
+                """(e) => {
+                  const { left, bottom } = e.getBoundingClientRect();
+                  return e.contains(document.elementFromPoint(left + 4, bottom - 4));
+                }"""
+            )
+        visited.page.mouse.move(0, 0)
+
     @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
     def test_definitions_are_shown_in_view(self, visited, viewport):
         open_everything(visited.page)
