@@ -1,6 +1,6 @@
 """What a line must not break: a formula and the comma after it, a name such as GPT-J.
 
-A browser may end a line after any formula, and then the next begins with a full stop.
+A browser may end a line after any formula or button, and then the next begins with a full stop.
 """
 
 import re
@@ -8,23 +8,25 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from _ext.sets import sets
+
 CLASS = "unbroken"
 OPENS, CLOSES = re.compile(r"[(\[“]+$"), re.compile(r"[.,;:!?)\]”…]+")
 NAME = re.compile(r"\b[A-Z]\w*-\w{1,2}\b")  # GPT-J, Transformer-XL: a tail too short for a line
 VERBATIM = nodes.literal | nodes.literal_block | nodes.math | nodes.math_block | nodes.raw
 
 
-def hold_formulas(doctree: nodes.document) -> None:
-    """Put each formula together with the bracket before it and the punctuation after it."""
-    for formula in list(doctree.findall(nodes.math)):
-        line, at = formula.parent, formula.parent.index(formula)
-        held = [formula]
+def hold_marks(doctree: nodes.document) -> None:
+    """Put formulas, and words that set a figure, together with the bracket and the mark beside."""
+    for each in list(doctree.findall(lambda node: isinstance(node, nodes.math | sets))):
+        line, at = each.parent, each.parent.index(each)
+        held = [each]
         if at + 1 < len(line) and (found := cut(line, at + 1, CLOSES.match)):
             held.append(found)
         if at and (found := cut(line, at - 1, OPENS.search)):
             held.insert(0, found)
         if len(held) > 1:
-            line.replace(formula, nodes.inline("", "", *held, classes=[CLASS]))
+            line.replace(each, nodes.inline("", "", *held, classes=[CLASS]))
 
 
 def cut(line: nodes.Element, at: int, find) -> nodes.Text | None:
@@ -51,7 +53,7 @@ def hold_names(doctree: nodes.document) -> None:
 
 def hold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Do both, when all references have their texts."""
-    hold_formulas(doctree)
+    hold_marks(doctree)
     hold_names(doctree)
 
 

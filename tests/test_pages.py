@@ -305,6 +305,14 @@ class TestSets:
         assert json.loads(button["data-state"]) == state
         assert all(figure.select(f"[name={name}]") for name in state)
 
+    def test_keeps_the_mark_after_it(self, tmp_path):
+        text = "Pull it ({set}`to 2 <fig-grid clip=2>`): so, {set}`3 <fig-grid clip=3>` or."
+        run, pages = build(tmp_path, "_ext.sets", "_ext.unbroken", index=self.page(text))
+        assert run.returncode == 0, run.stderr
+        held = pages["index"].select(".unbroken:has(> button.sets)")
+        assert [each.text for each in held] == ["(to 2):"]
+        assert pages["index"].p.text == "Pull it (to 2): so, 3 or."
+
     @pytest.mark.parametrize(
         ("written", "complaint"),
         [
