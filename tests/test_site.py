@@ -773,6 +773,15 @@ class TestFrame:
         visited.page.keyboard.press("Escape")
 
 
+def test_without_scripts_the_contents_cover_no_note(browser, home):
+    window = {"width": 1440, "height": 900}
+    with visit(browser, home, CHAPTERS[4], viewport=window, java_script_enabled=False) as visited:
+        note = visited.page.locator("aside.margin").nth(3)
+        note.evaluate("(e) => e.scrollIntoView({ block: 'start', behavior: 'instant' })")
+        contents = visited.page.locator(".bd-sidebar-secondary").bounding_box()
+        assert contents["y"] + contents["height"] < 0
+
+
 def test_the_ring_of_play_is_not_cut_off(browser, home):
     with visit(browser, home, "chapters/index.html") as visited:
         room = visited.page.locator("article .live .play").first.evaluate(
