@@ -19,7 +19,7 @@ HIGH = "msub, msup, msubsup, munder, mover, munderover, mfrac, mtable"  # than a
 
 
 def texts(html: str) -> dict[str, str]:
-    """The text of each section of a page by its anchor, and of the whole page by ""."""
+    """The text of each section and entry of a page by its anchor, and of the whole page by ""."""
     article = BeautifulSoup(html, "html.parser").select_one("article.bd-article")
     if article is None:
         return {}

@@ -16,10 +16,10 @@ from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sphinx.errors import SphinxError
 
-from _ext import about, cover, formulas, mend, seal, search, sets, signs
+from _ext import about, cover, formulas, lines, mend, seal, search, sets, signs
 from _ext.fold import fold
 from _ext.predict import predict
-from posenc.show import explore, guess_angle, live
+from posenc.show import explore, guess_angle, live, table
 
 ROOT = Path(__file__).parent.parent
 CONF = """
@@ -675,6 +675,17 @@ class TestLines:
         run, pages = build(tmp_path, "_ext.lines", index=page)
         assert run.returncode == 0, run.stderr
         assert bool(pages["index"].select(".cell_output .aligned pre")) == aligned
+
+    @pytest.mark.parametrize(("letters", "wide"), [(28, False), (29, True)])
+    def test_a_table_whose_rows_do_not_fit_reaches_into_the_margin(self, tmp_path, letters, wide):
+        rows = [["a method", *[f"{9:0{letters}}"] * 3], ["b " * 99, 1, 2, 3]]
+        shown = table(rows, columns=["", "x", "y", "z"], caption="C.")._repr_html_()
+        assert lines.is_wide(shown) == wide
+        page = [new_markdown_cell("# T"), cell("1", page=shown), cell("2", page="<p>2</p>")]
+        run, pages = build(tmp_path, "_ext.lines", index=page)
+        assert run.returncode == 0, run.stderr
+        assert bool(pages["index"].select("table.results.popout")) == wide
+        assert pages["index"].select_one("table.results caption").text == "C."
 
 
 def test_the_bibliography_stands_as_the_text_cites(tmp_path):

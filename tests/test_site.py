@@ -672,7 +672,7 @@ class TestColumn:
         narrow = visited.page.evaluate(
             """() => [...document.querySelectorAll("table.results")]
               .filter((table) => table.checkVisibility()).map((table) => table.caption)
-              .filter((c) => c.offsetWidth < c.closest(".text_html").clientWidth)
+              .filter((c) => c.offsetWidth < c.closest(".cell_output").clientWidth)
               .map((c) => `${c.offsetWidth}: ${c.textContent.slice(0, 40)}`)"""
         )
         expect_none(narrow)
@@ -732,12 +732,22 @@ class TestColumn:
               const boxes = (kind) => [...document.querySelectorAll(kind)]
                 .map((e) => [e.textContent.trim().slice(0, 40), e.getBoundingClientRect()]);
               const notes = boxes("aside.margin");
-              return boxes(".live:has(.clocks.many)").flatMap(([, figure]) => notes.filter(
+              const wide = boxes(".live:has(.clocks.many), table.popout");
+              return wide.flatMap(([, figure]) => notes.filter(
                 ([, note]) => note.left < figure.right && note.right > figure.left
                   && note.top < figure.bottom && note.bottom > figure.top).map(([text]) => text));
             }"""
         )
         assert not met
+
+    def test_a_table_that_reaches_into_the_rail_is_whole(self, visited):
+        open_everything(visited.page)
+        lay_out(visited.page)
+        cut = visited.page.evaluate(
+            """() => [...document.querySelectorAll("table.popout")].map((e) => e.parentElement)
+              .filter((e) => e.scrollWidth > e.clientWidth || e.clientWidth < 900).length"""
+        )
+        assert not cut
 
     def test_no_picture_is_filtered(self, visited):
         visited.page.evaluate("document.documentElement.dataset.theme = 'dark'")
