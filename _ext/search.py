@@ -29,6 +29,7 @@ def texts(html: str) -> dict[str, str]:
         if formula.select_one(HIGH):
             formula.replace_with("…")
     sections = {section["id"]: section for section in article.select("section[id]")}
+    sections |= {term["id"]: term.find_next_sibling("dd") for term in article.select("dt[id]")}
     return {"": _text(article)} | {anchor: _text(node) for anchor, node in sections.items()}
 
 

@@ -716,12 +716,13 @@ class TestSearchTexts:
             "<p>One <a>term</a><span role='tooltip'>what it is</span> and <math data-tex='\\x'>"
             "<mi>x</mi></math>, <math><msub><mi>x</mi><mi>i</mi></msub></math>.</p>"
             "<div class='cell'>code</div><section id='b'><p>Two.</p>"
-            "</section></section></article>"
+            "<dl><dt id='f'>f()</dt><dd>Does it.</dd></dl></section></section></article>"
         )
         assert search.texts(page) == {
-            "": "One term and x, ….Two.",
+            "": "One term and x, ….Two.f()Does it.",
             "a": "One term and x, ….",
-            "b": "Two.",
+            "b": "Two.f()Does it.",
+            "f": "Does it.",
         }
 
 

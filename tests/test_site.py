@@ -1655,6 +1655,20 @@ class TestSearch:
             assert len(quoted) < 400
             expect_none(visited.problems)
 
+    def test_each_place_is_quoted_in_words_of_its_own(self, browser, home):
+        with visit(browser, home, "search.html?q=rotate") as visited:
+            visited.page.get_by_text("Places found").wait_for()
+            quoted = visited.page.locator("#search-results .context").all_text_contents()
+            assert len(set(quoted)) == len(quoted) > 5
+            assert quoted[0].startswith("Rotate queries or keys")
+            box, found = (
+                visited.page.locator(f".bd-content {part}").bounding_box()
+                for part in (".bd-search", ".search-summary")
+            )
+            assert found["y"] >= box["y"] + box["height"] + 8
+            field = visited.page.locator(".bd-content #search-input")
+            assert field.evaluate("(e) => getComputedStyle(e).borderTopWidth") == "0px"
+
     def test_a_page_that_is_named_so_is_led_to_and_no_other_name_is_marked(self, browser, home):
         with visit(browser, home, "search.html?q=sinusoidal") as visited:
             link = visited.page.locator("#search-results li a").first

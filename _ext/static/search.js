@@ -27,15 +27,18 @@ document.addEventListener("DOMContentLoaded", () => {
     const page = Object.keys(BOOK_TEXTS).find((name) => pathname.endsWith(`/${name}.html`));
     const texts = BOOK_TEXTS[page] ?? {};
     const has = (text) => words.some((word) => word && text?.toLowerCase().includes(word));
-    const text = [texts[decodeURIComponent(hash.slice(1))], texts[""]].find(has);
-    if (!text) return null;
-    const at = Math.min(...words.filter(Boolean).map((word) => text.toLowerCase().indexOf(word))
-      .filter((place) => place >= 0));
+    const own = hash && texts[decodeURIComponent(hash.slice(1))]; // its name may have been found
+    const text = own || texts[""];
+    if (!text || (!own && !has(text))) return null;
+    const places = words.filter(Boolean).map((word) => text.toLowerCase().indexOf(word))
+      .filter((place) => place >= 0);
+    const at = places.length ? Math.min(...places) : 0;
     const from = at < 100 ? 0 : text.indexOf(" ", at - 100) + 1;
     const until = text.length < from + 260 ? text.length : text.lastIndexOf(" ", from + 260);
     return (from ? "… " : "") + text.slice(from, until) + (until < text.length ? " …" : "");
   }
 
+  const shown = new Set();
   new MutationObserver(() => {
     for (const item of results.querySelectorAll("li:not([data-shown])")) {
       const link = item.querySelector("a");
@@ -43,7 +46,9 @@ document.addEventListener("DOMContentLoaded", () => {
       item.dataset.shown = "";
       lead(link);
       const text = excerpt(link);
-      if (text) item.append(Object.assign(document.createElement("p"), { className: "context", textContent: text }));
+      if (!text || shown.has(text)) continue; // a page, after its entry
+      shown.add(text);
+      item.append(Object.assign(document.createElement("p"), { className: "context", textContent: text }));
     }
   }).observe(results, { childList: true, subtree: true });
 });
