@@ -1590,6 +1590,10 @@ class TestFingers:
         with visit(browser, home, path, **phone) as visited:
             open_everything(visited.page)
             expect_none(visited.page.evaluate(SMALL, PRESSED))
+            bar = visited.page.locator(".bd-header-article button:visible")
+            boxes = [button.bounding_box() for button in bar.all()]
+            assert len(boxes) == 4
+            assert min(min(box["width"], box["height"]) for box in boxes) >= 44
             roomy = "details:is(.hide, .seal) > summary, .play, .guess button, .cover button"
             heights = visited.page.locator(f"article :is({roomy}):visible").evaluate_all(
                 "(all) => all.map((e) => e.getBoundingClientRect().height)"
