@@ -792,6 +792,18 @@ def test_without_scripts_the_contents_cover_no_note(browser, home):
         assert contents["y"] + contents["height"] < 0
 
 
+def test_boxes_to_tick_have_the_slate_of_the_figures(browser, home):
+    for theme in ("light", "dark"):
+        with visit(browser, home, "chapters/05_rope.html", color_scheme=theme) as visited:
+            colours = visited.page.locator("article .live [type=checkbox]").evaluate_all(
+                """(all) => all.map((e) => [getComputedStyle(e).accentColor,
+                  getComputedStyle(e.closest(".live")).getPropertyValue("--slate")])"""
+            )
+            assert colours
+            for accent, slate in colours:
+                assert accent == f"rgb{tuple(bytes.fromhex(slate[1:]))}"
+
+
 def test_the_ring_of_play_is_not_cut_off(browser, home):
     with visit(browser, home, "chapters/index.html") as visited:
         room = visited.page.locator("article .live .play").first.evaluate(
