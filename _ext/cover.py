@@ -159,8 +159,9 @@ def read_again(app: Sphinx, env, added: set, changed: set, removed: set) -> set[
 
 
 def widen(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Give the cover the whole width: it has no list of its sections beside it."""
+    """Give the cover the whole width: nothing stands beside it."""
     if pagename == app.config.root_doc:
+        app.add_css_file("cover.css", priority=900)
         context["meta"] = {**(context.get("meta") or {}), "html_theme.sidebar_secondary.remove": ""}
 
 

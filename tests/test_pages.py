@@ -583,6 +583,9 @@ class TestCover:
             assert cards[0].select_one(".card-time").text == "22 minutes"
             assert pages["index"].select_one("section.front > h1")
             assert not pages["one"].select_one(".front")
+            sheet = "link[rel=stylesheet][href*='cover.css']"
+            assert pages["index"].select_one(sheet)
+            assert not pages["one"].select(sheet)
             assert (
                 pages["index"].select_one(".facts").text
                 == f"{number} and {['', '¼ hour', '¾ hour'][number]}"

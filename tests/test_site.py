@@ -836,6 +836,25 @@ def test_the_cover_says_it_all_without_scrolling(browser, home, size):
             assert box["y"] + box["height"] <= size[1], part
 
 
+@pytest.mark.parametrize(
+    ("width", "scripts"), [(1440, True), (1024, True), (390, True), (1440, False)]
+)
+def test_the_cover_stands_alone_and_a_button_leads_to_the_pages(browser, home, width, scripts):
+    options = {"viewport": {"width": width, "height": 900}, "java_script_enabled": scripts}
+    with visit(browser, home, "chapters/index.html", reduced_motion="reduce", **options) as visited:
+        link = visited.page.locator(".bd-links a[href='glossary.html']")
+        assert link.is_visible() != scripts
+        if not scripts:
+            return
+        assert visited.page.locator(".bd-header-article .search-button").is_visible()
+        assert not visited.page.locator(".bd-header-article .secondary-toggle").is_visible()
+        article = visited.page.locator("article").bounding_box()
+        assert abs(article["x"] + article["width"] / 2 - width / 2) < 10
+        visited.page.locator(".bd-header-article .primary-toggle").click()
+        link.click()
+        visited.page.wait_for_url("**/glossary.html")
+
+
 def test_without_scripts_no_control_is_dead(browser, home):
     for page in (CHAPTERS[1], "chapters/index.html"):
         with visit(browser, home, page, java_script_enabled=False) as visited:
