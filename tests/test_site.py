@@ -749,6 +749,24 @@ class TestColumn:
         )
         assert not cut
 
+    def test_seals_and_folds_in_a_row_are_a_list(self, visited):
+        open_everything(visited.page)
+        visited.page.evaluate(
+            "document.querySelectorAll('.seal, details.hide').forEach((e) => (e.open = false))"
+        )
+        lay_out(visited.page)
+        gaps = visited.page.evaluate(
+            """() => [...document.querySelectorAll("details.seal, details.hide:only-child")]
+              .filter((e) => e.checkVisibility()).flatMap((e) => {
+                const after = (e.closest(".cell") ?? e).nextElementSibling;
+                const next = after?.matches(".seal") ? after
+                  : after?.querySelector(":scope > details.hide:only-child");
+                const room = next?.getBoundingClientRect().top - e.getBoundingClientRect().bottom;
+                return next?.checkVisibility() ? [room] : [];
+              })"""
+        )
+        assert all(0 <= gap < 7 for gap in gaps)
+
     def test_no_picture_is_filtered(self, visited):
         visited.page.evaluate("document.documentElement.dataset.theme = 'dark'")
         filtered = visited.page.evaluate(
