@@ -741,6 +741,42 @@ class TestHands:
                 assert at_rest(page) != before  # a tap does set it
                 page.locator(".live").evaluate(SET, before)
 
+    @pytest.mark.parametrize("width", [360, 390])
+    def test_the_pairs_of_a_pair_stand_abreast_on_a_phone(self, opened, width):
+        with opened("rotated_pair", width=width) as page:
+            box = page.locator(".controls").bounding_box()
+            for left, right in (
+                (".play", "[name=together]"),
+                ("[name=m]", "[name=n]"),
+                ("[name=q]", "[name=k]"),
+            ):
+                one, other = (page.locator(part).bounding_box() for part in (left, right))
+                assert one["x"] < box["x"] + box["width"] / 2 <= other["x"]
+                middles = [part["y"] + part["height"] / 2 for part in (one, other)]
+                assert middles[0] == pytest.approx(middles[1], abs=2)
+            wide = {round(e.bounding_box()["width"]) for e in page.locator("[type=range]").all()}
+            assert len(wide) == 1
+
+    @pytest.mark.parametrize("name", ["frames", "lines", "seen_turns", "rotated_pair"])
+    def test_what_stands_beside_a_slider_stands_apart(self, opened, name):
+        with opened(name, width=1024) as page:
+            outer = page.locator(".controls").bounding_box()
+            boxes = [e.bounding_box() for e in page.locator(".controls > *").all()]
+            parts = page.locator(".controls output")
+            assert all(
+                out["x"] + out["width"] <= outer["x"] + outer["width"] + 1
+                for out in (e.bounding_box() for e in parts.all())
+            )
+            for output in parts.all():
+                out = output.bounding_box()
+                right, middle = out["x"] + out["width"], out["y"] + out["height"] / 2
+                beside = [
+                    box["x"] - right
+                    for box in boxes
+                    if box["x"] > out["x"] and box["y"] < middle < box["y"] + box["height"]
+                ]
+                assert min(beside, default=28) >= 27.5
+
     def test_a_tap_on_a_hub_turns_no_hand(self, opened):
         with opened("clocks", width=390, has_touch=True, is_mobile=True) as page:
             before = state_of(page)
@@ -1238,10 +1274,12 @@ class TestClocks:
         for hit, period, bar, said in cells:
             assert hit[2] - hit[0] >= 40  # a finger takes hold of it
             assert bar[0] >= hit[2] - 1  # beside it
-            assert period[2] < said[0]  # below, and apart
-            assert min(period[1], said[1]) >= hit[3] - 1
-        for (*_, left), (_, right, *_) in pairwise(cells):
-            assert left[2] <= right[0] or left[1] != right[1]
+            assert hit[3] - 1 <= period[1] < period[3] <= said[1] + 1  # one below the other
+            assert period[0] + period[2] == pytest.approx(hit[0] + hit[2], abs=2)
+            assert said[2] == pytest.approx(bar[2], abs=1)  # and the value under its bar
+        for (*_, bar, _), (right, *_) in pairwise(cells):
+            between = right[0] - bar[2], right[1] - bar[3]
+            assert between[0] >= 12 or between[1] > 0  # more than from a clock to its bar
 
     @pytest.mark.parametrize(("width", "beyond"), [(1024, 0), (1440, 256)])
     def test_in_the_book_eight_reach_into_the_rail_of_a_wide_page(self, opened, width, beyond):

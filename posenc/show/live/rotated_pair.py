@@ -146,11 +146,11 @@ def rotated_pair(
         h("div", h("div", face, class_="clock"), sums, class_="plane"),
         controls(
             play("m", speed=1.2),
+            switch("together", "move together"),
             slider("m", "query's position", 0, LAST, said="m_said", colour="p", rests=True),
             slider("n", "key's position", 0, LAST, said="n_said", colour="q", rests=True),
             slider("q", "query's angle", -3.15, 3.15, step=0.1, said="q_said", colour="p"),
             slider("k", "key's angle", -3.15, 3.15, step=0.1, said="k_said", colour="q"),
-            switch("together", "move together"),
         ),
         data={"w": frequency, "lengths": list(lengths.values()), "last": LAST},
         state={
