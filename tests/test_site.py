@@ -1406,7 +1406,7 @@ def guess_problems(page: Page) -> list[str]:
         if told["y"] < picture["y"] + picture["height"] + 8:
             problems.append("the answer touches the picture")
         said = guess.locator(".said").inner_text()
-        if not drawn_there(truth) or not re.match("(Right|Close enough|Not quite): ", said):
+        if not drawn_there(truth) or not re.match("(Right|Close enough|Not quite|Far off): ", said):
             problems.append("it does not compare")
         verdict = guess.locator(".said b").inner_text()
         if echoes(verdict, said.removeprefix(verdict)):
@@ -1461,7 +1461,7 @@ def echoes(verdict: str, says: str) -> bool:
         ("Right: it is 0.25 of a turn.", "A quarter of a turn, so", True),
         ("Right: it is 2,110 positions.", "At 2,110: the best of 200", True),
         ("Right: it is 25.9.", "The way costs 25, and", False),
-        ("Not quite: it is 16, and you said 2.", "Two for each of the eight.", False),
+        ("Far off: it is 16, and you said 2.", "Two for each of the eight.", False),
         ("Close enough: you are off by 0.1 on average.", "0.1 worse than before.", False),
     ],
 )

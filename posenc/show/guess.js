@@ -8,6 +8,7 @@
   const open = root.querySelector(".open");
   const values = () => sliders.map((slider) => +slider.value);
   const WAITS = data.kind === "curve" ? 0.5 : 0; // the share where a ring stands that nobody has set
+  const MOST = 0.8; // of the axis
   const isSet = (slider) => !slider.matches(".unset");
   const clamp = (x, low = 0, high = 1) => Math.min(high, Math.max(low, x));
 
@@ -68,15 +69,20 @@
   const spoken = (share) =>
     data.kind === "angle" ? `${rounded(share, 2)} of a turn` : rounded(number(share), 3);
 
+  // A place is far off beyond three times what is still right.
+  const close = (far, right) => right ? "Close enough"
+    : data.kind === "point" && far > (data.log ? data.within ** 3 : 3 * data.within) ? "Far off"
+    : "Not quite";
+
   // What is true and what was said, or how far off a curve is.
   function verdict(v, far, right, miss) {
-    const close = right ? "Close enough" : "Not quite";
+    const grade = close(far, right);
     if (data.kind === "curve")
-      return `${close}: you are off by ${rounded(far, 2)}${data.of} on average` +
+      return `${grade}: you are off by ${rounded(far, 2)}${data.of} on average` +
         (miss ? `, and the true curve ${miss} where yours does not.` : ".");
     const [is, said] = [spoken(data.truth), spoken(v[0])];
     return is === said ? `Right: it is ${is}${data.of}.`
-      : `${close}: it is ${is}${data.of}, and you said ${said}.`;
+      : `${grade}: it is ${is}${data.of}, and you said ${said}.`;
   }
 
   // One of the pictures: how it shows values, which are shares (0 to 1) of an axis or a turn.
@@ -162,6 +168,7 @@
     }
 
     let last = null; // where the pointer was before
+    let drawn = []; // where it was in this stroke
     let held = null; // a curve's handle that was taken hold of, and the height it has in a stroke
 
     // A handle follows the pointer as long as it is the nearest to where it was taken. Once the
@@ -183,6 +190,20 @@
       }
       if (held || Math.sign(near / n - x) === forward) set(sliders[near], y);
       last = [x, y];
+      drawn.push(last);
+    }
+
+    // A stroke over most of the axis means all of it: what it left open at its ends goes on level.
+    function extend() {
+      const n = sliders.length - 1, way = drawn.sort((a, b) => a[0] - b[0]);
+      drawn = [];
+      if (!way.length || way.at(-1)[0] - way[0][0] < MOST) return;
+      sliders.forEach((slider, k) => {
+        if (isSet(slider)) return;
+        if (k / n < way[0][0]) set(slider, way[0][1]);
+        if (k / n > way.at(-1)[0]) set(slider, way.at(-1)[1]);
+      });
+      showAll();
     }
 
     function follow(event) {
@@ -205,6 +226,7 @@
       event.preventDefault(); // or the browser selects text
       svg.setPointerCapture(event.pointerId);
       last = null;
+      drawn = [];
       waits = event.pointerType === "touch" && !keeps(event) ? event : null;
       if (!waits) follow(event);
     });
@@ -218,6 +240,7 @@
           waits = null;
         }
         if (kind === "pointermove") follow(event);
+        else extend();
       });
 
     part("truth").setAttribute("hidden", "");
@@ -253,6 +276,7 @@
   }
 
   const views = [...root.querySelectorAll("svg")].map(view);
+  root.querySelector(".answer").replaceWith(said); // a fold for those without scripts
   said.dataset.says = said.textContent; // for paper
   said.textContent = "";
   controls.hidden = false;

@@ -2,11 +2,12 @@
 
 Each function takes the truth as `posenc` computed it and returns what a notebook displays: one
 piece of HTML with a picture to draw on and a slider for each value, which needs no kernel and no
-library. *Compare* shows the truth beside the answer, and how far off it was. Without scripts, and
-on paper, the truth is there from the start.
+library. *Compare* shows the truth beside the answer, and how far off it was. Without scripts a fold
+holds the truth, and on paper it is there from the start.
 """
 
 import html
+import itertools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from torch import Tensor
 
 _UNDER = 66  # below the axes: numbers and a label
 _LETTER = 9  # width of one
+_BETWEEN = 9  # two numbers of an axis, at least
 _BESIDE = 18  # from an upright axis to its numbers: a ring that waits stands between
 Box = tuple[int, int, int, int]
 _WIDTHS = {"wide": 640, "phone": 360}  # of the two pictures of a question
@@ -47,6 +49,10 @@ _STYLE = """
 .guess .between { fill: var(--book-amber, #b45309); opacity: 0.15; stroke: none }
 .guess .open:not(:empty) { margin-left: 1em; font: 0.95rem var(--book-sans, inherit) }
 @container (max-width: 30rem) { .guess .open:not(:empty) { display: block; margin: 0.4em 0 0 } }
+.guess button:disabled { /* it waits */
+  color: color-mix(in oklab, currentColor 80%, transparent); cursor: not-allowed;
+  background: color-mix(in oklab, currentColor 12%, transparent); border-color: transparent
+}
 .guess .said:empty { margin: 0 }
 .guess.compared .said { margin-top: 0.8rem; padding-left: 1rem; border-left: 4px solid }
 .guess.right .said { border-color: var(--book-teal, #0f766e) }
@@ -83,8 +89,10 @@ _STYLE = """
   border-radius: 50%; border: 2px dashed var(--book-amber, #b45309);
   background: var(--pst-color-background, Canvas)
 }
+@media screen { .guess:has(> .answer:not([open])) .truth { display: none } }
 @media print {
-  .guess :is(.hint, .waiting) { display: none }
+  .guess :is(.hint, .waiting, .answer summary) { display: none }
+  .guess .answer::details-content { content-visibility: visible; height: auto }
   .guess .truth[hidden] { display: inline !important } /* answered or not */
   .guess .said:empty::after { content: attr(data-says) }
 }
@@ -115,7 +123,8 @@ class Guess:
             f'<div class="guess {self.data["kind"]}"><style>{_STYLE}</style>{self.picture}'
             f'<div class="controls" hidden>{self.sliders}'
             '<button type="button">Compare</button><span class="open"></span></div>'
-            f'<p class="said" role="status">{says}</p>'
+            '<details class="answer"><summary>Answer</summary>'
+            f'<p class="said" role="status">{says}</p></details>'
             f'<script type="application/json">{packed}</script>'
             f"<script>({_SCRIPT.read_text('utf-8')})"
             "(document.currentScript.parentElement);</script></div>"
@@ -384,40 +393,59 @@ def _x_axis(
     ticks: Sequence[float] | None = None,
 ) -> str:
     left, top, width, height = box
+    edge = next(_WIDTHS[kind] for kind in _WIDTHS if box in (_BOX[kind], _SCALE[kind]))
     if ticks is None:
         few = log and high / low < 1000  # decades: then thirds of them, too
         subs = (1, 3) if few else (1,)
         locator = LogLocator(subs=subs, numticks=6) if log else MaxNLocator(5)
-        ticks = locator.tick_values(low, high)
+        ticks = locator.tick_values(low, high).tolist()
 
     def along(tick: float) -> float:
         share = math.log(tick / low) / math.log(high / low) if log else (tick - low) / (high - low)
-        return width * share
+        half = _LETTER * len(_tick(tick)) / 2
+        return min(max(left + width * share, half), edge - half)  # or it would leave the picture
 
-    def half(tick: float) -> float:
-        return _LETTER * (len(_tick(tick)) + 1) / 2
+    def apart(one: float, other: float) -> bool:
+        letters = len(_tick(one)) + len(_tick(other))
+        return bool(along(other) - along(one) >= _LETTER * letters / 2 + _BETWEEN)
 
-    inner = [
-        tick
-        for tick in ticks
-        if low < tick < high
-        and along(tick) > half(low) + half(tick)
-        and along(tick) < width - 2 * half(high) - half(tick)
-    ]
-    wide = 2 * max(map(half, inner), default=1)
-    inner = inner[:: math.ceil(wide * len(inner) / width)]  # or they would touch on a phone
-    marks = ""
-    for tick in (low, *inner, high):  # each end has its number
-        anchor = "end" if tick == high else "middle"  # or the last would leave the picture
-        marks += (
-            f'<text x="{left + along(tick):.1f}" y="{top + height + 26}" '
-            f'text-anchor="{anchor}">{_tick(tick)}</text>'
-        )
+    shown = _log_ticks(ticks, low, high, apart) if log else _even_ticks(ticks, low, high, apart)
+    marks = "".join(
+        f'<text x="{along(tick):.1f}" y="{top + height + 26}" '
+        f'text-anchor="middle">{_tick(tick)}</text>'
+        for tick in shown
+    )
     return (
         f'<path class="axes" d="M{left},{top + height}h{width}"/>{marks}'
         f'<text x="{left + width}" y="{top + height + _UNDER - 8}" text-anchor="end">'
         f"{html.escape(label)}</text>"
     )
+
+
+def _even_ticks(
+    ticks: Sequence[float], low: float, high: float, apart: Callable[[float, float], bool]
+) -> list[float]:
+    """Each tick, or each second or fourth from 0 on; an end between them, where it has room."""
+    inside = [tick for tick in ticks if low <= tick <= high]
+    zero = min(range(len(inside)), key=lambda n: abs(inside[n]))
+    for stride in (1, 2, 4, 8):
+        shown = inside[zero % stride :: stride]
+        if all(itertools.starmap(apart, itertools.pairwise(shown))):
+            break
+    before = [low] if low not in inside and apart(low, shown[0]) else []
+    return before + shown + ([high] if high not in inside and apart(shown[-1], high) else [])
+
+
+def _log_ticks(
+    ticks: Sequence[float], low: float, high: float, apart: Callable[[float, float], bool]
+) -> list[float]:
+    """Both ends, and between them each tick, or each second or fourth."""
+    inside = [t for t in ticks if low < t < high and apart(low, t) and apart(t, high)]
+    for stride in (1, 2, 4, 8):
+        shown = inside[::stride]
+        if all(itertools.starmap(apart, itertools.pairwise(shown))):
+            break
+    return [low, *shown, high]
 
 
 def _y_axis(low: float, high: float, label: str, box: Box) -> str:
