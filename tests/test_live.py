@@ -548,7 +548,7 @@ class TestPlaces:
         ("x", "xscale", "ends"),
         [
             (range(64), "linear", ("0", "63")),
-            ([32, 128, 4096], "log", ("32", "4k")),
+            ([32, 128, 4096], "log", ("32", "4,096")),
             ([256, 1000, 1_000_000], "log", ("256", "1,000,000")),
             (range(4, 253, 8), "linear", ("4", "252")),
         ],
@@ -821,6 +821,17 @@ class TestHands:
                     changed = changed or state_of(page) != before
                 assert changed, selector
 
+    @pytest.mark.parametrize("name", ["rotated_pair", "clocks"])
+    def test_what_a_dial_tells_stands_outside_it(self, opened, name):
+        with opened(name) as page:
+            page.locator("figure").evaluate("e => { e.style.paddingTop = '60px'; }")
+            for share in (0.3, 0.8):
+                dial = page.locator(".hit").first.bounding_box()
+                x, y = (dial["x"] + dial["width"] * 0.5, dial["y"] + dial["height"] * share)
+                page.mouse.move(x, y)
+                tip = page.locator(".tip").bounding_box()
+                assert dial["y"] - 12 < tip["y"] + tip["height"] <= dial["y"]
+
     def test_a_quarter_turn_of_a_hand_is_a_quarter_of_its_period(self, opened):
         with opened("clocks") as page:
             page.locator(".live").evaluate(SET, {"p": 5})
@@ -1004,6 +1015,19 @@ class TestLines:
             page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.12 * box["height"])
             assert state_of(page)["line"] == "root"
             assert page.locator(".names [style*='--on: 1']").inner_text().startswith("root")
+
+    def test_a_press_far_from_all_lines_moves_the_place_alone(self, opened):
+        with opened("lines") as page:
+            box = page.locator(".frame").bounding_box()
+            y = box["y"] + 0.4 * box["height"]
+            page.mouse.move(box["x"] + 0.5 * box["width"], y)
+            tip = page.locator(".tip").inner_text()
+            page.mouse.down()
+            page.mouse.move(box["x"] + 0.95 * box["width"], y - 0.3 * box["height"], steps=6)
+            page.mouse.up()  # upon another line
+            assert state_of(page)["line"] == "sine"
+            assert state_of(page)["at"] > 50
+            assert tip.startswith("sine: ")
 
     @pytest.mark.parametrize("says", ["{z}", "{", "{}"])
     def test_a_sentence_asks_for_what_there_is(self, says):
@@ -1360,6 +1384,31 @@ class TestLooks:
             for name in PALETTE:
                 word, paper = page.locator(".live").evaluate(LETTERED, f"var(--{name})")
                 assert contrast(word, paper) > 4.5, name
+
+    def test_the_tips_of_query_and_key_differ_by_more_than_a_hue(self, opened):
+        for forced in ({}, {"forced_colors": "active"}):
+            with opened("rotated_pair", **forced) as page:
+                looks = "e => [getComputedStyle(e).fill, getComputedStyle(e).stroke]"
+                query, key = (
+                    page.locator(f".hand.{hand}:not(.rest) path").evaluate(looks) for hand in "pq"
+                )
+                assert query[1] == "none"
+                assert key[0] != key[1]
+
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    def test_controls_that_the_edge_of_a_phone_holds_have_an_edge(self, opened, theme):
+        edge = "e => getComputedStyle(e, '::before').content"
+        for name, has in (("query_key_clocks", True), ("clocks", False), ("learned_table", False)):
+            with opened(name, width=390, theme=theme) as page:
+                controls = page.locator(".controls")
+                box = controls.bounding_box()
+                page.set_viewport_size({"width": 390, "height": int(box["y"]) - 20})
+                page.wait_for_timeout(100)
+                assert (controls.evaluate(edge) != "none") == has
+                assert (controls.bounding_box()["y"] < box["y"]) == has
+                page.evaluate("scrollTo(0, 250)")
+                page.wait_for_timeout(100)
+                assert controls.evaluate(edge) == "none"
 
     @EACH
     def test_paper_shows_the_marks_alone(self, opened, name):

@@ -19,9 +19,13 @@ function at(spot, axis, row) {
   return row[i] + ((spot - axis[i]) / (axis[i + 1] - axis[i])) * (row[i + 1] - row[i]);
 }
 
-// The line that is nearest to a point as the eye sees it; of those that lie there, the one in front.
-function nearestLine(point, { names, x: axis, rows, size: [wide, high] }, front) {
-  const across = (x) => (2 * (x - point.x)) / wide, up = (y) => (y - point.y) / high;
+const NEAR = 12; // pixels: who points farther away than this from all lines means none
+
+// The line that is pointed at: the nearest, and of those that lie there the one in front. Where
+// none is near it is the one in front, too.
+function pointedAt(point, { names, x: axis, rows }, front) {
+  const [wide, high] = point.pixels;
+  const across = (x) => (x - point.x) * wide, up = (y) => (y - point.y) * high;
   const far = rows.map((row, n) => {
     let least = Infinity;
     for (let i = 0; i < row.length; i++) {
@@ -30,9 +34,10 @@ function nearestLine(point, { names, x: axis, rows, size: [wide, high] }, front)
       const part = clamp(-(a * c + b * d) / (c * c + d * d || 1), 0, 1);
       least = Math.min(least, Math.hypot(a + part * c, b + part * d));
     }
-    return least - (names[n] === front ? 0.01 : 0);
+    return least - (names[n] === front ? 2 : 0);
   });
-  return far.indexOf(Math.min(...far));
+  const least = Math.min(...far);
+  return least > NEAR ? names.indexOf(front) : far.indexOf(least);
 }
 
 const said = (shown) => (Math.abs(shown) >= 10 ? grouped(fixed(shown, 0)) : place(shown));
@@ -61,13 +66,13 @@ export default live({
   goes: { line: ({ index, data }) => ({ line: data.names[index] }) },
   drags: {
     at({ at: point, grip, state, data }) {
-      grip.line ??= data.names[nearestLine(point, data, state.line)];
+      grip.line ??= data.names[pointedAt(point, data, state.line)];
       return { at: point.x, line: grip.line };
     },
   },
   tips: {
     at({ at: point, state, data }) {
-      const i = nearestLine(point, data, state.line);
+      const i = pointedAt(point, data, state.line);
       const [spot, shown] = placeNear(point.x, data, data.rows[i]);
       return `${data.shown[i]}: ${spoken(at(spot, data.x, data.rows[i]), data.digits)} at ${said(shown)}`;
     },

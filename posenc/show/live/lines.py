@@ -27,7 +27,6 @@ from posenc.show.live.marks import (
     path,
     place,
     plot,
-    power_of_two,
     round_ticks,
     slider,
     with_ends,
@@ -283,7 +282,6 @@ def lines(
             "shown": [_shown(name) for name in names],
             "x": axis.tolist(),
             "rows": [row[: known[name]].tolist() for name, row in table.items()],
-            "size": [ends[1] - ends[0], high - low],
             "low": low,
             "log": xscale == "log",
             "whole": whole,
@@ -439,7 +437,7 @@ def _ticks(places: Tensor, xscale: str) -> dict[float, str]:
         return with_ends(round_ticks(first, last), *words, (first, last))
     ends = math.log2(first), math.log2(last)
     low, high = math.ceil(ends[0]), int(ends[1])
-    step = math.ceil((high - low + 1) / 5)
-    inner = {power: power_of_two(power) for power in range(high % step, high + 1, step)}
-    words = [inner.get(end, word) for end, word in zip(ends, words, strict=True)]
+    few = 5 if high <= 16 else 4  # thousands need room
+    step = math.ceil((high - low + 1) / few)
+    inner = {power: f"{2**power:,}" for power in range(high % step, high + 1, step)}
     return with_ends({p: t for p, t in inner.items() if p >= low}, *words, ends)

@@ -49,16 +49,6 @@ def grouped(value: str) -> str:
     return ".".join([re.sub(r"\B(?=(\d{3})+$)", ",", whole), *rest])
 
 
-def power_of_two(power: int) -> str:
-    """2 to the `power` on an axis, where room is scarce; k and M are 1024 and its square.
-
-    Example:
-        >>> [power_of_two(power) for power in (5, 11, 17, 20)]
-        ['32', '2k', '128k', '1M']
-    """
-    return f"{2 ** (power % 10)}{('', 'k', 'M')[power // 10]}"
-
-
 def nearest(value: float) -> int:
     """The nearest whole number, halves up, as the browser rounds."""
     return math.floor(value + 0.5)

@@ -70,14 +70,16 @@ function bindings(el) {
   );
 }
 
-// Where a pointer is, in the units of the mark's picture; y goes up, angles clockwise from 12.
+// Where a pointer is, in the units of the mark's picture; y goes up, angles clockwise from 12. Pixels
+// are those of one unit.
 function where(mark, event) {
   const svg = mark.closest("svg") ?? mark.closest(".plot").querySelector("svg");
   const { left, top, width, height } = svg.getBoundingClientRect();
   const box = svg.viewBox.baseVal;
   const x = box.x + ((event.clientX - left) / width) * box.width;
   const y = -(box.y + ((event.clientY - top) / height) * box.height);
-  return { x, y, angle: Math.atan2(x, y) };
+  const pixels = [width / box.width, height / box.height];
+  return { x, y, angle: Math.atan2(x, y), pixels };
 }
 
 // The tip of the hand of a dial that is nearest to a pointer; a plot has none.
@@ -285,7 +287,10 @@ export const live = (figure) => ({
       tip.textContent = call("tip", mark, { at: where(mark, event) });
       const { left, top, width } = el.getBoundingClientRect();
       const x = clamp(event.clientX - left, tip.offsetWidth / 2, width - tip.offsetWidth / 2);
-      tip.style.translate = `calc(${x}px - 50%) calc(${event.clientY - top}px - 100% - 12px)`;
+      let y = event.clientY - 10;
+      if (mark.matches(".hit")) // over the dial, or it hides a hand
+        y = Math.max(mark.getBoundingClientRect().top, tip.offsetHeight + 4);
+      tip.style.translate = `calc(${x}px - 50%) calc(${y - top}px - 100% - 2px)`;
     });
     el.addEventListener("pointerleave", () => (tip.hidden = true));
 
@@ -302,6 +307,12 @@ export const live = (figure) => ({
     for (const e of [document.documentElement, document.body])
       watch.observe(e, { attributes: true, attributeFilter: ["class", "data-theme", "theme", "style"] });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", shade);
+
+    // Controls that the edge of the screen holds have an edge of their own.
+    const edge = new IntersectionObserver(([{ target, intersectionRatio, boundingClientRect }]) =>
+      target.toggleAttribute("data-stuck", intersectionRatio < 1 && boundingClientRect.top > 0),
+      { rootMargin: "0px 0px -1px 0px", threshold: 1 });
+    for (const row of el.querySelectorAll(".controls")) edge.observe(row);
 
     el.live = { model, values };
     soon(); // and not at once: a page that is still being read would be laid out for it
