@@ -219,6 +219,24 @@ class TestPictures:
         hue = np.degrees(np.arctan2(b, a))
         assert np.ptp(hue) < 30  # no olive, no salmon
 
+    @pytest.mark.parametrize("top", [1, 0.6])
+    def test_weights_by_their_root_tell_small_ones_apart_and_their_bar_tells_weights(self, top):
+        weights = torch.linspace(0, 0.57, 20).view(4, 5)
+        ax = plot_attention(weights, root=True)
+        ax.images[0].set_clim(0, top)
+        found = heat_maps(ax.figure)
+        wanted = WEIGHTS((weights / top).sqrt().numpy(), bytes=True).astype(int)
+        assert np.abs(found["day",].astype(int) - wanted).max() <= 4  # a step of the ramp
+        assert contrast(*found["day",][0, [0, 2], :3] / 255) > 1.3  # 0 and 0.06
+        bar = ax.figure.axes[1]
+        assert bar.get_ylabel().startswith("weight")
+        for at, text in zip(bar.get_yticks(), bar.get_yticklabels(), strict=True):
+            if at <= top:
+                assert float(text.get_text()) == pytest.approx(at)
+                high = bar.transAxes.inverted().transform(bar.transData.transform((0, at)))[1]
+                assert high == pytest.approx((at / top) ** 0.5, abs=1e-3)
+        assert {text.get_text() for text in bar.get_yticklabels()} >= {"0.05", "0.1", "0.2"}
+
 
 class TestBoth:
     def test_letters_of_the_small_one_are_as_large_where_it_is_shown(self):

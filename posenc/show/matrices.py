@@ -5,8 +5,11 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
+
+_SQUARED = np.array([0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1])  # numbers that stand apart as roots
 
 
 def plot_matrix(
@@ -16,6 +19,7 @@ def plot_matrix(
     ylabel: str,
     signed: bool = False,
     limit: float | None = None,
+    root: bool = False,
     label: str = "",
     ax: Axes | None = None,
 ) -> Axes:
@@ -27,6 +31,7 @@ def plot_matrix(
         ylabel: what a row is.
         signed: whether 0 is the middle of the colours.
         limit: value of the strongest colour; the largest magnitude by default.
+        root: whether colours follow the square root from 0 on, so that small ones show.
         label: what a colour is, beside the colour bar.
         ax: where to draw; a new figure by default.
 
@@ -40,10 +45,14 @@ def plot_matrix(
         top = np.nanmax(np.abs(values)) if limit is None else limit
         image = ax.imshow(values, cmap="posenc.signed", vmin=-top, vmax=top)
     else:
-        image = ax.imshow(values, cmap="posenc.weights", vmax=limit)
+        scale = {"norm": PowerNorm(0.5, 0, limit)} if root else {"vmax": limit}
+        image = ax.imshow(values, cmap="posenc.weights", **scale)
     ax.set(xlabel=xlabel, ylabel=ylabel)
-    ticks = MaxNLocator(5, steps=[1, 2, 5, 10])
-    ax.figure.colorbar(image, ax=ax, ticks=ticks, label=label)
+    ticks = {"ticks": MaxNLocator(5, steps=[1, 2, 5, 10])}
+    if root and not signed:
+        power = 10.0 ** np.ceil(np.log10(image.norm.vmax))
+        ticks = {"ticks": power * _SQUARED, "format": "{x:g}"}
+    ax.figure.colorbar(image, ax=ax, label=label, **ticks)
     return ax
 
 
@@ -62,20 +71,26 @@ def plot_encoding(encoding: Tensor, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_attention(
-    weights: Tensor, *, tokens: Sequence[str] | None = None, ax: Axes | None = None
+    weights: Tensor,
+    *,
+    tokens: Sequence[str] | None = None,
+    root: bool = False,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw attention weights: one row a query, one column a key.
 
     Args:
         weights: [queries, keys], each row summing to 1.
         tokens: labels of the keys, and of the queries if there are as many; indices by default.
+        root: whether colours follow the square root, so that small weights show.
         ax: where to draw; a new figure by default.
 
     Returns:
         The axes.
     """
-    names = {"xlabel": "key", "ylabel": "query", "label": _if_alone("weight", ax)}
-    ax = plot_matrix(weights, limit=1.0, ax=ax, **names)
+    told = "weight, coloured by its square root" if root else "weight"
+    names = {"xlabel": "key", "ylabel": "query", "label": _if_alone(told, ax)}
+    ax = plot_matrix(weights, limit=1.0, root=root, ax=ax, **names)
     ax.images[0].set_clim(0, 1)
     if tokens is not None:
         ax.set_xticks(range(len(tokens)), tokens)
