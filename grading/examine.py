@@ -37,6 +37,7 @@ _NONSENSE = "it sends what nobody asked for"
 _TAKING = 5.0  # seconds until a message is taken, by who does nothing but wait for it
 _LEAST = 20.0  # seconds that are kept for asking
 _JUDGING = 300.0  # seconds of this side's own processor time for a test: whatever was sent
+_OURS = "it could not be graded: its sandbox ended before a cell had begun: {}"
 _WORDS = 5  # texts of a notebook's own that are kept for each test
 
 
@@ -213,10 +214,11 @@ def examine(
         A report of plain data: verdicts by question and test, exceptions and cells left out by
         number, cells that call what is not there while grading, which of these two were found
         after a hidden input had been sent, and may say what it was, what stopped it, if anything
-        did, and the seconds that it took, as `Sandbox.seconds` counts them.
+        did, whether that was a fault of ours, and it is to be graded again, and the seconds that it
+        took, as `Sandbox.seconds` counts them.
     """
     report = {"error": "", "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
-    report["seconds"], early = 0.0, {}
+    report["ours"], report["seconds"], early = False, 0.0, {}
     ended: dict[str, str] = {}
     again = limits.seconds  # for whatever is asked once more
     for refused, asked in _together(tests):
@@ -227,8 +229,10 @@ def examine(
                 try:
                     run.start()
                 except Ended as error:
-                    if run.at is None:
-                        report["error"] = f"it could not be run: {error}"
+                    if run.at is None:  # no cell has begun: a fault of ours, if there was time
+                        report["ours"] = run.deadline == limits.seconds
+                        late = f"it took longer than {limits.seconds:g} seconds"
+                        report["error"] = _OURS.format(error) if report["ours"] else late
                         break
                     report["left_out"][run.at] = str(error)
                     continue

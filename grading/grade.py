@@ -6,7 +6,8 @@ Each notebook runs in a sandbox of its own and returns numbers; a process that r
 code compares them and writes (`grading.examine`). Hidden inputs are drawn from a seed, which is
 kept in `run.json`: the same for all, and for the next time. Results are kept in `results/` by the
 content of the submission and of what grades, so what is graded already is not graded again, and
-a run that was stopped goes on when the same command is given.
+a run that was stopped goes on when the same command is given. What could not be graded for a fault
+of ours, such as a sandbox that ends before any cell has begun, is not kept.
 """
 
 import argparse
@@ -67,10 +68,10 @@ def load(path: Path, wanted: str) -> dict | None:
         return None
 
 
-def empty(error: str) -> dict:
-    """The report about what cannot be run."""
+def empty(error: str, *, ours: bool = False) -> dict:
+    """The report about what cannot be run; whether that is a fault of ours."""
     found = {"error": error, "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
-    return found | {"seconds": 0.0, "late": {}}
+    return found | {"seconds": 0.0, "late": {}, "ours": ours}
 
 
 @functools.cache
@@ -139,10 +140,11 @@ def reports(
                 try:  # through JSON at once, so that a report is the same whenever it is read
                     report = json.loads(json.dumps(done.result()))
                 except BrokenProcessPool as error:  # the machine ended a process of ours
-                    said = f"it could not be graded: {error}; give the same command again"
-                    results[one.student] = empty(said)
-                    continue
+                    report = empty(f"it could not be graded: {error}", ours=True)
                 results[one.student] = report
+                if report["ours"]:  # nothing of it is kept
+                    report["error"] += "; give the same command again"
+                    continue
                 outputs.write(record, json.dumps({"key": wanted, **report}, ensure_ascii=False))
         except KeyboardInterrupt:
             print("stopped; the same command goes on from here", file=sys.stderr, flush=True)
@@ -171,7 +173,8 @@ def graded(
             if mark.asked.written and not (is_read or one.fault):
                 mark.given = 0.0  # for there is nothing that a person could grade
         made.append(marked)
-        made[-1].file, made[-1].id, made[-1].fault = one.file, one.id, one.fault
+        made[-1].file, made[-1].id = one.file, one.id
+        made[-1].fault = one.fault or results[one.student]["error"] * results[one.student]["ours"]
         made[-1].flags += [one.remark] * bool(one.remark)
     return made
 
@@ -274,6 +277,10 @@ def main() -> None:
     outputs.write_all(out, assignment, marked, options)
     print(f"==> {len(marked)} submissions: {out / 'grades.csv'}, {out / 'feedback'}")
     print(f"==> The whole class: {out / 'class.html'}")
+    if ours := sorted(name for name, report in results.items() if report["ours"]):
+        said = f"{len(ours)} not graded, for a fault of the grader's: {', '.join(ours[:5])}"
+        more = ", ..." * (len(ours) > 5)
+        print(f"==> {said}{more}; give the same command again", file=sys.stderr)
     if gradebook:
         write_filled(gradebook, out, *filled)
     if any(one.pending for one in marked):

@@ -76,7 +76,9 @@ _OPTIONS = (
 # take it out of there: with these, what one sandbox has read tells a later one whatever it likes.
 # And calls by which a process steps back behind all others: it would wait, and not be charged.
 # And calls of which the kernel counts each, for all: who reads the count, however late, is told.
-# The counts themselves, in files of /proc that belong to no process, are covered, too.
+# The counts themselves, in files of /proc that belong to no process, are covered, too; sysinfo
+# tells the memory and the load of this moment.
+# And attributes of a file: a list of who may use a node of /dev is one.
 _FILES = 512
 _SOCKETS = 200  # in all
 _NAMES = 100_000  # of files, links and folders, in all
@@ -91,7 +93,10 @@ _FORBIDDEN = {
                             "io_setup": 206, "setpriority": 141, "sched_setparam": 142,
                             "sched_setscheduler": 144, "sched_setattr": 314,
                             "process_vm_readv": 310, "process_vm_writev": 311,
-                            "inotify_init": 253, "inotify_init1": 294}),
+                            "inotify_init": 253, "inotify_init1": 294, "sysinfo": 99,
+                            "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
+                            "setxattrat": 463, "removexattr": 197, "lremovexattr": 198,
+                            "fremovexattr": 199, "removexattrat": 466, "file_setattr": 469}),
     "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186,
                              "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
                              "keyctl": 219, "add_key": 217, "bpf": 280,
@@ -102,7 +107,21 @@ _FORBIDDEN = {
                              "io_setup": 0, "setpriority": 140, "sched_setparam": 118,
                              "sched_setscheduler": 119, "sched_setattr": 274,
                              "process_vm_readv": 270, "process_vm_writev": 271,
-                             "inotify_init1": 26}),
+                             "inotify_init1": 26, "sysinfo": 179,
+                             "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7,
+                             "setxattrat": 463, "removexattr": 14, "lremovexattr": 15,
+                             "fremovexattr": 16, "removexattrat": 466, "file_setattr": 469}),
+}  # fmt: skip
+# Calls that change what stands of a file beside its content. The nodes of /dev are the machine's
+# own, and who grades as root owns them: without rights to /dev/null no sandbox begins, and their
+# times are letters to a later one. Programs of every day make these calls (`cp -p`, zip): they
+# succeed, and do nothing.
+_QUIET = {
+    "x86_64": {"chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452, "chown": 92,
+               "fchown": 93, "lchown": 94, "fchownat": 260, "utime": 132, "utimes": 235,
+               "futimesat": 261, "utimensat": 280},
+    "aarch64": {"fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "fchown": 55, "fchownat": 54,
+                "utimensat": 88},
 }  # fmt: skip
 _IN_PART = (  # a call, one of its arguments, the bits of it that count, and forbidden values
     ({"x86_64": 9, "aarch64": 222}, 3, 0x21, [0x21]),  # mmap: MAP_SHARED | MAP_ANONYMOUS
@@ -142,19 +161,22 @@ class Limits:
 
 
 def _filter() -> bytes:
-    """A program for the kernel: forbidden calls fail with EPERM, all others are made."""
+    """A program for the kernel: forbidden calls fail with EPERM, quiet ones do nothing."""
     machine = platform.machine()
     if machine not in _FORBIDDEN:
         return b""
     architecture, calls = _FORBIDDEN[machine]
     load, equal, least, both, result = 0x20, 0x15, 0x35, 0x54, 0x06  # BPF_LD, _JEQ, _JGE, _AND
     number, kind, arguments = 0, 4, 16  # the call, the architecture, eight bytes for each argument
-    allow, refuse, kill = ((result, 0, 0, what) for what in (0x7FFF0000, 0x00050001, 0x80000000))
+    codes = (0x7FFF0000, 0x00050001, 0x00050000, 0x80000000)
+    allow, refuse, nothing, kill = ((result, 0, 0, what) for what in codes)
     steps = [(load, 0, 0, kind), (equal, 1, 0, architecture), kill, (load, 0, 0, number)]
     if machine == "x86_64":  # the calls of another word size
         steps += [(least, 0, 1, 0x40000000), refuse]
     for one in calls.values():
         steps += [(equal, 0, 1, one), refuse]
+    for one in _QUIET[machine].values():
+        steps += [(equal, 0, 1, one), nothing]
     for numbers, place, bits, values in _IN_PART:
         seen = [(load, 0, 0, arguments + 8 * place), (both, 0, 0, bits)]
         for value in values:

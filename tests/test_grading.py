@@ -537,6 +537,27 @@ def test_a_run_that_is_killed_loses_nothing_that_is_finished(assignment, tmp_pat
     assert marks(table(out / "grades.csv")["c"]) == FULL
 
 
+def test_a_sandbox_that_begins_no_cell_is_no_students_fault(assignment, tmp_path):
+    folder, out, bin_ = tmp_path / NAME, tmp_path / "out", tmp_path / "bin"
+    for new in (folder, bin_):
+        new.mkdir()
+    nbformat.write(solved(), folder / "ann.ipynb")
+    ends = bin_ / "bwrap"  # the first one is to see whether there can be a sandbox
+    ends.write_text(
+        f'#!/bin/sh\ncase "$*" in *--seccomp*) exit 1;; esac\nexec {shutil.which("bwrap")} "$@"\n'
+    )
+    ends.chmod(0o755)
+    path = {"PATH": f"{bin_}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    done = grade(folder, out, env=os.environ | path)
+    assert "1 not graded, for a fault of the grader's: ann; give the same command ag" in done.stderr
+    row = table(out / "grades.csv")["ann"]
+    assert row["note"].startswith("it could not be graded: its sandbox ended before a cell had beg")
+    assert row["note"].endswith("; give the same command again")
+    assert not list(out.glob("results/*"))
+    grade(folder, out)
+    assert marks(table(out / "grades.csv")["ann"]) == FULL
+
+
 def test_a_submission_has_a_time_limit(assignment, tmp_path, marked):
     folder = tmp_path / NAME
     folder.mkdir()
@@ -937,6 +958,7 @@ libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
 pages = ctypes.c_void_p(libc.mmap(None, ctypes.c_size_t(4096), 1, 2, seen.fileno(), 0))
 room = ctypes.create_string_buffer(64)
+own = open("own", "w")  # no call may change it; so none changes what is the machine's
 place, one, size = map(ctypes.c_size_t, (0, 1, 4096))
 part = (ctypes.c_size_t * 2)(ctypes.addressof(room), 1)
 numbers = {  # of each call: what x86_64 and aarch64 call it, and how it is called
@@ -962,10 +984,30 @@ numbers = {  # of each call: what x86_64 and aarch64 call it, and how it is call
     "pages of another, read": (310, 270, os.getpid(), part, one, part, one, 0),
     "pages of another, written": (311, 271, os.getpid(), part, one, part, one, 0),
     "a place for word of files": (294, 26, 0),
+    "the memory of this moment": (99, 179, ctypes.create_string_buffer(512)),
+    "an attribute": (188, 5, b"own", b"user.x", b"1", one, 0),
+    "an attribute of no link": (189, 6, b"own", b"user.x", b"1", one, 0),
+    "an attribute of what is open": (190, 7, own.fileno(), b"user.x", b"1", one, 0),
+    "no attribute": (197, 14, b"own", b"user.x"),
 }
 for name, (intel, arm, *given) in numbers.items():
     number = {"x86_64": intel, "aarch64": arm}[os.uname().machine]
     told(name, lambda: called(number, *given))
+before, now = os.stat("own"), ctypes.create_string_buffer(64)
+quiet = {  # calls that succeed and do nothing
+    "mode": (90, None, b"own", 0), "mode of what is open": (91, 52, own.fileno(), 0),
+    "mode in a folder": (268, 53, -100, b"own", 0),
+    "mode, with a flag": (452, 452, -100, b"own", 0, 0),
+    "owner": (92, None, b"own", 0, -1), "owner of what is open": (93, 55, own.fileno(), 0, -1),
+    "owner of a link": (94, None, b"own", 0, -1), "owner, by": (260, 54, -100, b"own", 0, -1, 0),
+    "time": (132, None, b"own", now), "times": (235, None, b"own", now),
+    "times, by": (261, None, -100, b"own", now), "times, exactly": (280, 88, -100, b"own", now, 0),
+}
+for name, (intel, arm, *given) in quiet.items():
+    number = {"x86_64": intel, "aarch64": arm}[os.uname().machine]
+    if number is not None:
+        called(number, *given)
+        told(name, lambda: [1][os.stat("own") == before])
 def advised(kind):
     with mmap.mmap(-1, 2**20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as kept:
         kept.madvise(kind)
