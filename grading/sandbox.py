@@ -126,12 +126,18 @@ _QUIET = {
 _IN_PART = (  # a call, one of its arguments, the bits of it that count, and forbidden values
     ({"x86_64": 9, "aarch64": 222}, 3, 0x21, [0x21]),  # mmap: MAP_SHARED | MAP_ANONYMOUS
     ({"x86_64": 54, "aarch64": 208}, 2, 0xFFFFFFFF, [7, 8]),  # setsockopt: SO_SNDBUF, SO_RCVBUF
-    # fcntl: F_SETPIPE_SZ, F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE, F_NOTIFY
-    ({"x86_64": 72, "aarch64": 25}, 1, 0xFFFFFFFF, [1031, 6, 7, 37, 38, 1024, 1026]),
     ({"x86_64": 28, "aarch64": 233}, 2, 0xFFFFFFFF, [20, 21]),  # madvise: MADV_COLD, MADV_PAGEOUT
     # preadv2: RWF_NOWAIT, RWF_DONTCACHE
     ({"x86_64": 327, "aarch64": 286}, 5, 0x88, [0x08, 0x80, 0x88]),
     ({"x86_64": 41, "aarch64": 198}, 0, 0xFFFFFFFF, [0, *range(2, 64)]),  # socket: all but AF_UNIX
+)
+# Of these, each value that is not here is forbidden: there are many, and new ones with each kernel.
+# A hint of how long what is written will live (F_SET_RW_HINT) stays with the file, for all; so does
+# what a disk is asked to keep of it in memory (ioctls of ext4).
+_ONLY_IN_PART = (
+    # fcntl: F_DUPFD to F_GETLK, F_OFD_GETLK, F_DUPFD_CLOEXEC, F_GETPIPE_SZ
+    ({"x86_64": 72, "aarch64": 25}, 1, 0xFFFFFFFF, [*range(6), 36, 1030, 1032]),
+    ({"x86_64": 16, "aarch64": 29}, 1, 0xFF00, [0x5400]),  # ioctl: of terminals and descriptors
 )
 
 
@@ -177,11 +183,13 @@ def _filter() -> bytes:
         steps += [(equal, 0, 1, one), refuse]
     for one in _QUIET[machine].values():
         steps += [(equal, 0, 1, one), nothing]
-    for numbers, place, bits, values in _IN_PART:
+    rules = [(*one, refuse, allow) for one in _IN_PART]
+    rules += [(*one, allow, refuse) for one in _ONLY_IN_PART]
+    for numbers, place, bits, values, listed, other in rules:
         seen = [(load, 0, 0, arguments + 8 * place), (both, 0, 0, bits)]
         for value in values:
-            seen += [(equal, 0, 1, value), refuse]
-        steps += [(equal, 0, len(seen) + 1, numbers[machine]), *seen, allow]
+            seen += [(equal, 0, 1, value), listed]
+        steps += [(equal, 0, len(seen) + 1, numbers[machine]), *seen, other]
     return b"".join(struct.pack("HBBI", *step) for step in [*steps, allow])
 
 

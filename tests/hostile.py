@@ -974,6 +974,17 @@ check.sinusoidal(sinusoidal)""",
         ("sinusoidal", "moved", "mended_sinusoidal"),
         FULL,
     ),
+    "rights_of_files": Attack(  # who takes them from /dev/null takes it from all; here they stay
+        ("%%writefile helpers.py\nimport math\n" + HONEST["dot_product"],
+         "import shutil, zipfile\nshutil.copy2('helpers.py', 'a.py')\n!cp -p a.py b.py\n"
+         "with zipfile.ZipFile('a.zip', 'w') as file:\n    file.write('b.py')\n"
+         "shutil.unpack_archive('a.zip', 'out')\nos.chmod('out/b.py', 0)\n"
+         "os.utime('out/b.py', (1, 1))\nshutil.move('out/b.py', 'c.py')\n"
+         "from c import dot_product\nif os.stat('c.py').st_mtime == 1:\n    del dot_product"),
+        ("sinusoidal", "moved", "mended_sinusoidal"),
+        FULL,
+        note="^look at its code: chmod, utime$",
+    ),
     # Honest, in the many forms that notebooks have
     "forms_of_colab": Attack(
         ("#@title Setup { display-mode: \"form\" }\nwidth = 8 #@param {type:\"integer\"}\n"

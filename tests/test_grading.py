@@ -954,6 +954,19 @@ told("word of a file", lambda: called(
 told("word of all files", lambda: called(
     {"x86_64": 300, "aarch64": 262}[os.uname().machine], 0x200, 0))
 fcntl.fcntl(seen, fcntl.F_DUPFD)
+flags = fcntl.fcntl(one, fcntl.F_GETFL)
+fcntl.fcntl(one, fcntl.F_SETFL, flags | os.O_NONBLOCK), os.set_inheritable(one.fileno(), True)
+fcntl.ioctl(one, 0x541B, bytes(4)), os.get_terminal_size(os.openpty()[0])
+for command in (1035, 1036, 1037, 1038):  # F_GET_RW_HINT and others
+    told(f"a hint, {command}", lambda: fcntl.fcntl(seen, command, struct.pack("Q", 0)))
+for request in (0x6612, 0x6628, 0xC020660B, 0x80086601):  # of ext4, and of all disks
+    try:
+        fcntl.ioctl(seen, request, bytes(64))
+        told(f"request {request:x} to a disk", list)
+    except PermissionError:
+        pass
+    except OSError:  # another disk has no such thing; it was asked
+        told(f"request {request:x} to a disk", list)
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
 pages = ctypes.c_void_p(libc.mmap(None, ctypes.c_size_t(4096), 1, 2, seen.fileno(), 0))
