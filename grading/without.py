@@ -3,7 +3,8 @@
 Whatever a notebook does, it cannot call, copy or read what is not there: the bodies of the refused
 functions are taken out of the package's files, with the private helpers that these alone need, and
 every module that `posenc.check.ways.is_gone` names. So what raises here is what the check at home
-refuses, and nothing else. Compiled copies of these files are empty.
+refuses, and nothing else. Compiled copies of these files are empty; so are the scripts of the
+figures that readers touch, which say the same formulas in another language.
 """
 
 import ast
@@ -55,7 +56,7 @@ def files(refused: tuple[str, ...]) -> dict[str, bytes]:
         compiled = Path(importlib.util.cache_from_source(str(path)))
         if compiled.exists():
             found[str(compiled)] = b""
-    return found
+    return found | {str(path): b"" for path in package.rglob("*.js") if refused}
 
 
 def _module(path: Path) -> str:

@@ -974,6 +974,29 @@ check.sinusoidal(sinusoidal)""",
         ("sinusoidal", "moved", "mended_sinusoidal"),
         FULL,
     ),
+    "translates_a_script": Attack(  # of a figure that readers touch
+        (
+            "import posenc, re\nfrom pathlib import Path\n"
+            "script = Path(posenc.__path__[0], 'show', 'live', 'encoding_table.js').read_text()\n"
+            "def python(text):\n"
+            "    text = re.sub(r'nearest\\((\\w+)\\)', r'\\1', text).replace('Math.', 'math.')\n"
+            "    choice = r'\\((.*?) \\? (.*?) : (.*?)\\)\\('\n"
+            "    return re.sub(choice, r'(\\2 if \\1 else \\3)(', text)\n"
+            "SPEED = python(re.search(r'(10 \\*\\* .*?);\\n', script)[1])\n"
+            "WAVE = python(re.search(r'\\n  (\\(channel % 2.*?);\\n', script)[1])",
+            "def sinusoidal(positions, dim, base):\n"
+            "    known = {'math': math, 'pairs': dim // 2, 'log_base': math.log10(base)}\n"
+            "    known['state'] = 0\n"
+            "    known['speed'] = lambda c, _: eval(SPEED, {**known, 'channel': c})\n"
+            "    return [[eval(WAVE, {**known, 'p': p, 'channel': c}) for c in range(dim)]\n"
+            "            for p in positions.tolist()]",
+            "def mended_sinusoidal(positions, dim):\n    return sinusoidal(positions, dim, 1e4)",
+        ),
+        note="eval",
+    ),
+    "shows_a_live_figure": disturbs(
+        "from posenc.show import live\nlive.clocks()\nlive.digits()", note="^$"
+    ),
     "rights_of_files": Attack(  # who takes them from /dev/null takes it from all; here they stay
         ("%%writefile helpers.py\nimport math\n" + HONEST["dot_product"],
          "import shutil, zipfile\nshutil.copy2('helpers.py', 'a.py')\n!cp -p a.py b.py\n"
