@@ -3,8 +3,8 @@
     python -m grading.assign 02_sinusoidal      into dist/02_sinusoidal
 
 The student notebook is the one that the site serves, made by `_ext.student`, and says which
-Python and packages a grader has. The zip holds the master, its questions, this room and the wheel
-of `posenc`: keep it to yourself. Nothing is made again if nothing has changed since.
+Python, packages and limits a grader has. The zip holds the master, its questions, this room and
+the wheel of `posenc`: keep it to yourself. Nothing is made again if nothing has changed since.
 """
 
 import argparse
@@ -22,6 +22,8 @@ from nbformat.v4 import new_markdown_cell
 from _ext.repository import ROOT
 from _ext.wheel import build_wheel
 from grading.assignment import RUNS, Assignment
+from grading.sandbox import Limits
+from grading.submissions import LARGEST
 
 DIST = ROOT / "dist"
 ZIP = "autograder.zip"
@@ -52,12 +54,15 @@ def packages() -> list[str]:
 
 
 def handed_out(assignment: Assignment) -> nbformat.NotebookNode:
-    """The student notebook, with a last cell that says what the grader has installed."""
-    version = ".".join(platform.python_version_tuple()[:2])
+    """The student notebook, with a last cell that says what the grader has, and its limits."""
+    version, limits = ".".join(platform.python_version_tuple()[:2]), Limits()
     made = copy.deepcopy(assignment.handed_out)
     listed = ", ".join(line.replace("==", " ") for line in packages())
     said = f"{RUNS} Python {version}, {listed}. "
-    said += 'There is no GPU: `.cuda()` and `device="cuda"` fail there.*'
+    said += 'There is no GPU: `.cuda()` and `device="cuda"` fail there. '
+    said += f"A cell has {limits.cell_seconds:g} seconds of processor time, all have "
+    said += f"{limits.seconds:g} and {limits.memory:g} GiB of memory; "
+    said += f"the file may have {LARGEST // 2**20} MiB.*"
     made.cells.append(new_markdown_cell(said, id="packages"))
     return made
 

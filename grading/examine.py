@@ -7,7 +7,8 @@ to inputs that the notebook could not know, and short texts, of which a page sho
 The questions that refuse functions of `posenc` are asked in a sandbox without these.
 
 A cell that ends Python, fills the memory or does not end is left out, and everything is run again
-without it; so is a question at which that happens. So it costs only what is in it.
+without it; so is a question at which that happens. So it costs only what is in it. Where all of
+its time is used up so, what stands below runs from a reserve, with less time for each cell.
 
 An answer that fails is asked once more, each time in a new sandbox, as it is at the end of the
 notebook, if any name stands for something else there, and as it was when its own check had called
@@ -35,9 +36,10 @@ _IGNORED = 1000  # messages that nobody asked for; then it is talking nonsense
 _SAID = 4  # messages about a cell
 _NONSENSE = "it sends what nobody asked for"
 _TAKING = 5.0  # seconds until a message is taken, by who does nothing but wait for it
-_LEAST = 20.0  # seconds that are kept for asking
+_LEAST = 20.0  # seconds that are kept for asking, and of a cell that is tried in a hurry
 _JUDGING = 300.0  # seconds of this side's own processor time for a test: whatever was sent
 _OURS = "it could not be graded: its sandbox ended before a cell had begun: {}"
+_NO_TIME = "came when no time was left"
 _WORDS = 5  # texts of a notebook's own that are kept for each test
 
 
@@ -55,6 +57,7 @@ class _Run:
     ):
         self.limits, self.deadline = limits, deadline  # in the sandbox's own seconds
         self.at: int | None = None
+        self.hurried: int | None = None  # cells below this one have less time
         self.raised: dict[int, str] = {}
         self.refused: set[int] = set()
         self.changed: set[str] = set()  # answers that may be others at the end
@@ -93,7 +96,7 @@ class _Run:
                 return
             if self._is_cell(said.get("at")):
                 if said["at"] != self.at:  # its time begins once
-                    cell_deadline = self.sandbox.seconds + self.limits.cell_seconds
+                    cell_deadline = self.sandbox.seconds + self._patience(said["at"])
                 self.at = said["at"]
             if self._is_cell(said.get("refused")):
                 self.refused.add(said["refused"])
@@ -102,6 +105,11 @@ class _Run:
             if self._is_cell(pair[0]) and isinstance(pair[1], str):
                 self.raised[pair[0]] = pair[1][:200]
         raise Ended(_NONSENSE)
+
+    def _patience(self, number: int) -> float:
+        """The seconds that a cell has."""
+        is_hurried = self.hurried is not None and number > self.hurried
+        return min(self.limits.cell_seconds, _LEAST) if is_hurried else self.limits.cell_seconds
 
     def _is_cell(self, number: object) -> bool:
         """Whether it is the number of a cell that was sent: whoever says it is a stranger."""
@@ -230,7 +238,7 @@ def examine(
                     run.start()
                 except Ended as error:
                     if run.at is None:  # no cell has begun: a fault of ours, if there was time
-                        report["ours"] = run.deadline == limits.seconds
+                        report["ours"] = run.deadline >= limits.seconds
                         late = f"it took longer than {limits.seconds:g} seconds"
                         report["error"] = _OURS.format(error) if report["ours"] else late
                         break
@@ -319,21 +327,35 @@ def _runs(
     limits: Limits,
     report: dict,
 ) -> Iterator[_Run]:
-    """Sandboxes with what is not left out yet, until there is no time left."""
-    left = limits.seconds  # for each group of questions: they share nothing but the cells
-    while left > 0:
-        kept = [cell for cell in code if cell[0] not in report["left_out"]]
-        if left < _LEAST + limits.cell_seconds and report["left_out"]:
-            last = max(report["left_out"])  # what comes after it was never tried
-            for number, *_ in [cell for cell in kept if cell[0] > last]:
-                report["left_out"][number] = "came when no time was left"
-            kept = [cell for cell in kept if cell[0] < last]
-        run = _Run(kept, names, refused, limits, left)
-        try:
-            yield run
-        finally:
-            left -= run.sandbox.seconds
-            report["seconds"] += run.sandbox.seconds
+    """Sandboxes with what is not left out yet, until there is no time left.
+
+    If it runs short where cells were left out, those below have not been tried: they run in a
+    hurry, from a reserve of half as much; at last what is known to run, from another.
+    """
+    whole, took = limits.seconds, 0.0  # for each group of questions: they share nothing but cells
+    for stage in ("all", "hurried", "known"):
+        left = whole if stage == "all" else whole / 2
+        is_first = True
+        while left > 0:
+            tried = max(report["left_out"], default=-1)
+            kept = [cell for cell in code if cell[0] not in report["left_out"]]
+            if tried >= 0 and stage == "all" and left < _LEAST + limits.cell_seconds:
+                break
+            if stage == "hurried" and not is_first and left < took:
+                break
+            if stage == "known":
+                report["left_out"] |= {cell[0]: _NO_TIME for cell in kept if cell[0] > tried}
+                kept = [cell for cell in kept if cell[0] < tried]
+            run, is_first = _Run(kept, names, refused, limits, left), False
+            run.hurried = tried if stage == "hurried" else None
+            try:
+                yield run
+            finally:
+                took = run.sandbox.seconds
+                left -= took
+                report["seconds"] += took
+        if not report["left_out"]:
+            break
     report["error"] = report["error"] or f"it took longer than {limits.seconds:g} seconds"
 
 

@@ -995,7 +995,7 @@ check.sinusoidal(sinusoidal)""",
         note="eval",
     ),
     "shows_a_live_figure": disturbs(
-        "from posenc.show import live\nlive.clocks()\nlive.digits()", note="^$"
+        "from posenc.show import live\nlive.clocks()\nlive.digits()"
     ),
     "rights_of_files": Attack(  # who takes them from /dev/null takes it from all; here they stay
         ("%%writefile helpers.py\nimport math\n" + HONEST["dot_product"],

@@ -561,13 +561,14 @@ def test_a_sandbox_that_begins_no_cell_is_no_students_fault(assignment, tmp_path
 def test_a_submission_has_a_time_limit(assignment, tmp_path, marked):
     folder = tmp_path / NAME
     folder.mkdir()
-    nbformat.write(solved(ATTACKS["blocks"].code[0]), folder / "late.ipynb")
+    busy = "import time\nend = time.process_time() + 6\nwhile time.process_time() < end: pass"
+    nbformat.write(solved(*[busy] * 6, at=0), folder / "late.ipynb")
     grade(folder, tmp_path / "out", "--seconds", 15)
     report = json.loads((tmp_path / "out" / "results" / "late.json").read_text())
-    assert 15 < report["seconds"] < 30  # of its own; it would never end
+    assert 15 < report["seconds"] < 40  # and not the 36 of its cells, six times
     row = table(tmp_path / "out" / "grades.csv")["late"]
     assert marks(row) == NOTHING
-    assert row["note"].startswith("it took longer than 15 seconds")
+    assert "left out: came when no time was left" in row["note"]
     time.sleep(1)
     assert not sandboxes()
 
@@ -901,6 +902,48 @@ def test_a_breach_is_charged_to_the_cell_at_work(monkeypatch, tmp_path):
     assert (tmp_path / "began").exists()
 
 
+class Simulated:
+    """A sandbox in which each cell takes the seconds that its source says."""
+
+    def __init__(self, *_):
+        self.seconds, self.lines, self.begun = 4.0, iter(()), 4.0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def send(self, told, _):
+        if "cells" in told:
+            self.lines = iter([*told["cells"], None])
+
+    def receive(self, deadline):
+        cell = next(self.lines)
+        self.seconds = min(self.begun, deadline)
+        if self.begun > deadline:
+            raise sandbox.Ended("it took too long")
+        self.begun += float(cell[1]) if cell else 0.0
+        return {"at": cell[0]} if cell else {"ready": True}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lost"),
+    [
+        ([1, 140, 140, 140, 140, 1, 1, 1], {1, 2, 3, 4}),
+        ([60, 140, 140, 140, 140, 1, 1, 19], {1, 2, 3, 4}),
+        ([30, 140, 140, 140, 140, 140, 1, 140, 1], {1, 2, 3, 4, 5, 7}),
+        ([1, *[9999] * 40, 1], set(range(1, 42))),
+    ],
+)
+def test_a_slow_cell_costs_what_is_in_it(monkeypatch, seconds, lost):
+    monkeypatch.setattr(examine, "Sandbox", Simulated)
+    code = [(number, str(cost), False) for number, cost in enumerate(seconds)]
+    report = examine.examine(code, {"asked": []}, sandbox.Limits(), {"asked": []})
+    assert (report["error"], set(report["left_out"])) == ("", lost)
+    assert report["seconds"] < 2 * 600
+
+
 TRIES = """
 import json, mmap, os, sys, time
 def told(name, attempt):
@@ -1153,6 +1196,8 @@ def test_an_assignment_hands_out_the_students_notebook_and_no_more(assignment):
     assert made.cells[:-1] == student.student(MASTER, student.wheel_address()).cells
     listed = r"with Python 3\.\d+, torch [\d.]+, numpy [\d.]+, pandas"
     assert re.search(listed, made.cells[-1].source)
+    limits = r"A cell has 120 seconds of processor time, all have 600 and 4 GiB .* may have \d+ MiB"
+    assert re.search(limits, made.cells[-1].source)
     given = {line.strip() for cell in made.cells for line in cell.source.splitlines()}
     secret = [line for line in student.solution_lines(MASTER) if len(line) > 15]
     assert secret
