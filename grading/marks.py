@@ -41,6 +41,7 @@ class Mark:
         answer: to a written question: text and pictures of each cell.
         given: points that a person gave, None if nobody has.
         comment: for the student.
+        elsewhere: cells in which an answer may stand, if there is none where it should.
     """
 
     asked: Asked
@@ -49,6 +50,7 @@ class Mark:
     answer: rendered.Pieces = ()
     given: float | None = None
     comment: str = ""
+    elsewhere: str = ""
 
     @property
     def tested(self) -> float:
@@ -166,7 +168,8 @@ def judge(
         + _without_a_gpu(report["raised"], marks)
         + _borrowing(marks)
         + _odd(cells, assignment)
-        + _elsewhere(cells, marks, assignment),
+        + _unshown(marks)
+        + _elsewhere(cells, marks, assignment, pictures),
         raised=raised,
         cells=cells,
     )
@@ -275,8 +278,16 @@ def _missing(assignment: Assignment, words: set[str], cells: Sequence) -> list[s
     return [f"nothing is named {', '.join(missing)}"]
 
 
-def _elsewhere(cells: Sequence, marks: Sequence[Mark], assignment: Assignment) -> list[str]:
-    """Own text in places where no answer is looked for, if a written question has none."""
+def _unshown(marks: Sequence[Mark]) -> list[str]:
+    """Written answers of which a page does not show all."""
+    faults = [(m.asked.title.partition(" ")[0], rendered.fault(m.answer)) for m in marks]
+    return [f"{number}: {fault}" for number, fault in faults if fault]
+
+
+def _elsewhere(
+    cells: Sequence, marks: Sequence[Mark], assignment: Assignment, pictures: Sequence[dict]
+) -> list[str]:
+    """Own text, and pictures, where no answer is looked for, if a written question has none."""
     empty = [m.asked.title for m in marks if m.asked.written and not m.answer and m.given is None]
     if not empty:
         return []
@@ -289,11 +300,14 @@ def _elsewhere(cells: Sequence, marks: Sequence[Mark], assignment: Assignment) -
             text = notebook.told(notebook.own([(kind, text)], assignment.given_lines))
         elif kind not in ("markdown", "raw"):
             continue
-        if len(_new(text, known)) >= _A_TEXT:
+        is_drawn = kind == "code" and notebook.DRAWN in (pictures[number] if pictures else ())
+        if len(_new(text, known)) >= _A_TEXT or (is_drawn and above[number] in below):
             places.append(str(number + 1))
     if not places:
         return []
     shown = ", ".join(places[:_SHOWN]) + ", ..." * (len(places) > _SHOWN)
+    for mark in marks:
+        mark.elsewhere = shown * (mark.asked.title in empty)
     numbers = ", ".join(title.partition(" ")[0] for title in empty)
     return [f"no answer below the heading of {numbers}, but own text in cell {shown}"]
 

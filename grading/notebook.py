@@ -7,8 +7,14 @@ from collections.abc import Sequence, Set
 from grading.names import normal
 
 MOST = 10_000  # cells
+LARGEST = 10 * 2**20  # characters of what is written in them, without pictures
+_PARTS = 10 * 2**20  # of the file: each takes memory
+_PICTURE = re.compile(r"[A-Za-z0-9+/=]{1000,}+")  # which stands in the text itself
+DRAWN = "an output"
 _OLD = "it is of an old format (nbformat 3): open it in Jupyter, save it, and hand in what is saved"
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_SHOWN_CELL = re.compile(r"\s*%%(?:markdown|latex|html)\b", re.IGNORECASE)
+_SHOWS = re.compile(r"\b(?:Markdown|Latex|Math|HTML)\s*\(")
 _COMMENT = re.compile(r"^[ \t]*#[^\n'\"]*$", re.MULTILINE)  # and nothing else on its line
 _ASIDE = re.compile(
     r"""
@@ -27,8 +33,11 @@ def read(content: bytes) -> list[tuple[str, str]]:
     """Kind and source of each cell, in time proportional to the size of the file.
 
     Raises:
-        ValueError: if there are none, or more than `MOST`.
+        ValueError: if there are none, more than `MOST`, or too much is written in them. Outputs and
+            pictures do not count.
     """
+    if sum(map(content.count, (b",", b"[", b"{"))) > _PARTS:
+        raise ValueError(f"it has more than {_PARTS // 2**20} million parts; clear its outputs")
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
@@ -39,7 +48,13 @@ def read(content: bytes) -> list[tuple[str, str]]:
         raise ValueError(_OLD if "worksheets" in known else "it cannot be read as a notebook")
     if len(cells) > MOST:
         raise ValueError(f"it has more than {MOST} cells")
-    return [_text(cell) for cell in cells]
+    read = [_text(cell) for cell in cells]
+    if (
+        sum(len(text if kind == "code" else _PICTURE.sub("", text)) for kind, text in read)
+        > LARGEST
+    ):
+        raise ValueError(f"what is written in its cells is larger than {LARGEST // 2**20} MiB")
+    return read
 
 
 def _text(cell: object) -> tuple[str, str]:
@@ -59,7 +74,10 @@ def own(cells: Sequence[tuple[str, str]], given: Set[str]) -> str:
 
 
 def pictures(content: bytes, kinds: Sequence[str]) -> list[dict[str, str]]:
-    """For each cell the pictures that are in it: name -> data URI; of a file that can be read."""
+    """For each cell the pictures that are in it: name -> data URI; of a file that can be read.
+
+    Of those that code has drawn it has the names alone.
+    """
     found = []
     for cell in json.loads(content)["cells"]:
         attached = cell.get("attachments") if isinstance(cell, dict) else None
@@ -68,6 +86,11 @@ def pictures(content: bytes, kinds: Sequence[str]) -> list[dict[str, str]]:
             for kind in kinds if isinstance(data, dict) else ():
                 if isinstance(data.get(kind), str):
                     own[name] = f"data:{kind};base64,{''.join(data[kind].split())}"
+        outputs = cell.get("outputs") if isinstance(cell, dict) else None
+        for output in outputs if isinstance(outputs, list) else ():
+            data = output.get("data") if isinstance(output, dict) else None
+            if isinstance(data, dict) and data.keys() & {*kinds}:
+                own[DRAWN] = ""
         found.append(own)
     return found
 
@@ -89,6 +112,11 @@ def bare(code: str) -> str:
 
 
 def told(code: str) -> str:
-    """What somebody may have written for a reader: comments, and texts in three quotes."""
+    """What somebody may have written for a reader: comments, texts in three quotes, and what is
+    shown as a text with formulas.
+    """
+    if _SHOWN_CELL.match(code):
+        return code.partition("\n")[2]
     found = (match[0].lstrip("bBfFrRuU") for match in _ASIDE.finditer(code))
-    return "\n".join(text for text in found if text.startswith(("#", '"""', "'''")))
+    signs = ("#", '"', "'") if _SHOWS.search(code) else ("#", '"""', "'''")
+    return "\n".join(text for text in found if text.startswith(signs))

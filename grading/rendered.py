@@ -2,7 +2,8 @@
 
 The text is a stranger's. HTML in it is shown, not used; a formula becomes MathML; a picture must be
 in the notebook itself, and no larger than a browser can unfold; and what comes out passes a list of
-allowed tags and attributes. Where that takes too long, the page shows the text as it was typed.
+allowed tags and attributes. Pictures beyond what a page may hold become words. Where it takes too
+long, the page shows the text as it was typed.
 """
 
 import base64
@@ -11,7 +12,8 @@ import html
 import io
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -29,8 +31,8 @@ from posenc.check.calls import Wrong, call
 SECONDS = 5.0
 LONGEST = 50_000  # characters
 LONGEST_FORMULA = 2_000
-LARGEST = 8_000_000  # characters of all pictures in an answer
-MOST_PIXELS = 100_000_000  # of all pictures in an answer: eight photos of a phone
+LARGEST = 16_000_000  # characters of all pictures in an answer: six photos of 2 MB
+MOST_PIXELS = 100_000_000  # of all pictures in an answer: eight photos of 12 million
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _SOURCE = re.compile(rf"data:(?:{'|'.join(PICTURES)});base64,[A-Za-z0-9+/=]+")
 # As HTML, which is how one gives a picture a width
@@ -73,8 +75,15 @@ def page_part(pieces: Pieces) -> Markup:
     Args:
         pieces: text of each cell, and its pictures: name -> data URI.
     """
-    if sum(len(text) for text, _ in pieces) > LONGEST + LARGEST:
-        return _as_typed(text for text, _ in pieces)
+    return _made(pieces)[0]
+
+
+def fault(pieces: Pieces) -> str:
+    """What of an answer its page does not show, "" if it shows all."""
+    return _made(pieces)[1]
+
+
+def _made(pieces: Pieces) -> tuple[Markup, str]:
     taken = [_taken_out(text, pictures) for text, pictures in pieces]
     return _page_part(tuple((text, tuple(pictures.items())) for text, pictures in taken))
 
@@ -91,29 +100,40 @@ def _taken_out(text: str, pictures: Mapping[str, str]) -> tuple[str, dict[str, s
 
 
 @functools.cache  # the student's page and the instructor's show the same
-def _page_part(pieces: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> Markup:
+def _page_part(pieces: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> tuple[Markup, str]:
     whole = "\n\n".join(text for text, _ in pieces)
     try:
         if len(whole) > LONGEST:
             raise Wrong("it is too long")
-        return Markup(call(_all, (pieces,), seconds=SECONDS))
+        written, left_out = call(_all, (pieces,), seconds=SECONDS)
     except Wrong:
-        return _as_typed([whole])
+        return Markup("<pre>{}</pre>").format(whole), "its page shows it as it was typed"
+    said = f"{left_out} of its pictures are not on the page: too large, in all or alone"
+    return Markup(written), said * bool(left_out)
 
 
-def _as_typed(texts: Iterable[str]) -> Markup:
-    return Markup("<pre>{}</pre>").format("\n\n".join(texts))
-
-
-def _all(pieces: tuple) -> str:
-    shown: dict[str, int] = {}
+def _all(pieces: tuple) -> tuple[str, int]:
+    shown = Shown()
     written = [_markdown(text, dict(pictures), shown) for text, pictures in pieces]
-    if sum(map(len, written)) > LARGEST:
-        raise Wrong("its pictures are too large")
-    return "\n".join(map(_clean, written))
+    return "\n".join(map(_clean, written)), shown.left_out
 
 
-def _markdown(text: str, pictures: Mapping[str, str], shown: dict[str, int]) -> str:
+@dataclass
+class Shown:
+    """The pictures of an answer so far: how many pixels each has, and what all take.
+
+    Args:
+        pixels: of each, by its data.
+        size: characters, of a picture as often as it is named.
+        left_out: how many were too large.
+    """
+
+    pixels: dict[str, int] = field(default_factory=dict)
+    size: int = 0
+    left_out: int = 0
+
+
+def _markdown(text: str, pictures: Mapping[str, str], shown: Shown) -> str:
     parser = _parser()
     tokens = parser.parse(_IMAGE.sub(r"![a picture](\1)", text))
     for token in tokens:
@@ -122,8 +142,6 @@ def _markdown(text: str, pictures: Mapping[str, str], shown: dict[str, int]) -> 
         for child in token.children or ():
             if child.type == "image":
                 _place(child, pictures, shown)
-        if sum(len(child.attrs.get("src", "")) for child in token.children or ()) > LARGEST:
-            raise Wrong("its pictures are too large")
     return parser.renderer.render(tokens, parser.options, {})
 
 
@@ -147,20 +165,26 @@ def _allowed(tag: str, attribute: str, value: str) -> str | None:
     return value
 
 
-def _place(image: Token, pictures: Mapping[str, str], shown: dict[str, int]) -> None:
+def _place(image: Token, pictures: Mapping[str, str], shown: Shown) -> None:
     """A picture of this cell; any other becomes words, as does one too many for a browser."""
     source = str(image.attrs.get("src", ""))
     scheme, _, name = source.partition(":")
     kept = pictures.get(unquote(name), "") if scheme == "attachment" else source
     said = "a picture that is not in the notebook"
     if _SOURCE.fullmatch(kept):
-        size = shown.get(kept) or _pixels(kept)
-        if size and sum({**shown, kept: size}.values()) <= MOST_PIXELS:
-            shown[kept] = size
-            image.attrs["src"] = kept
-            return
+        size, is_small = shown.pixels.get(kept) or _pixels(kept), True
+        if size and sum({**shown.pixels, kept: size}.values()) <= MOST_PIXELS:
+            is_small = shown.size + len(kept) <= LARGEST
+            if is_small:
+                shown.pixels[kept] = size
+                shown.size += len(kept)
+                image.attrs["src"] = kept
+                return
         source, said = "", "a file that is no picture"
-        if size:
+        shown.left_out += bool(size)
+        if not is_small:
+            said = f"a picture of {len(kept) * 3 / 4e6:.1f} MB, too much for a page"
+        elif size:
             said = f"a picture of {size / 1e6:.0f} million pixels, too many for a page"
     image.type, image.tag, image.nesting = "text", "", 0
     image.content = f"[{': '.join(filter(None, (said, image.content or source[:200])))}]"

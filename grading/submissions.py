@@ -24,7 +24,7 @@ from pathlib import Path
 
 from grading.names import UNSEEN, normal, read_as
 
-LARGEST = 10 * 2**20
+LARGEST = 60 * 2**20  # most of it pictures; of text `notebook.read` takes less
 MOST = 5000  # files
 _NUMBERED = re.compile(r" \[(?:[0-9a-f]{12}|\d{1,18})\]\Z")
 _SHOWN = 3  # files that are named in a remark

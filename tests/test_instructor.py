@@ -1090,8 +1090,23 @@ def test_a_proof_that_stands_in_a_cell_of_code_is_pointed_at(assignment):
         assert flag in proof(assignment, heading, ("code", source))
         elsewhere = ("markdown", "## 5.4 Weights for another pairing")
         assert "own text" not in proof(assignment, elsewhere, ("code", source))
+    shows = f"Markdown(r'{text.replace(chr(10), ' ')}')\nprint(1)"
+    for source in (f"%%markdown\n{text}", f"%%latex\n{text}", shows, f"display({shows})"):
+        assert f"own text in cell {place + 2}" in proof(assignment, heading, ("code", source))
     for source in ("# to do", "print('a text that is told to nobody, but is printed: hello')"):
         assert "own text" not in proof(assignment, heading, ("code", source))
+
+
+def test_a_proof_in_an_output_is_pointed_at_on_the_pages(assignment):
+    (title,) = (asked.title for asked in assignment.questions if asked.written)
+    cells = [("markdown", f"## {title}"), ("code", "show('proof.jpg')")]
+    outputs = [{"output_type": "display_data", "data": {"image/jpeg": "QUJD"}}]
+    file = {"cells": [{}, {"cell_type": "code", "outputs": outputs}]}
+    drawn = notebook.pictures(json.dumps(file).encode(), rendered.PICTURES)
+    made = judge("ann", cells, empty(""), assignment, drawn)
+    assert "heading of 5.3, but own text in cell 2" in " ".join(made.flags)
+    assert [m.elsewhere for m in made.marks if m.asked.written] == ["2"]
+    assert "own text" not in " ".join(judge("ann", cells, empty(""), assignment).flags)
 
 
 # What students write
@@ -1175,6 +1190,38 @@ def test_a_picture_that_no_browser_can_unfold_becomes_words(kind):
     assert "[a picture of 12 million pixels, too many for a page: 8]" in made
 
 
+def test_photos_beyond_what_a_page_holds_become_words_and_the_instructor_is_told():
+    photos = {f"{n}.jpg": picture(4000, 3000 + n, "JPEG") + "QUJD" * 680_000 for n in range(7)}
+    named = "\n\n".join(f"![{n}](attachment:{n}.jpg)" for n in range(7))
+    inline = "\n\n".join(f"![{n}]({photos[f'{n}.jpg']})" for n in range(7))
+    for pieces in ([(f"By hand: $x^2$\n\n{named}", photos)], [(f"By hand: $x^2$\n\n{inline}", {})]):
+        made = str(rendered.page_part(pieces))
+        assert made.count("<img") == 5
+        assert made.count("MB, too much for a page: ") == 2
+        assert "[a picture of 2.0 MB, too much for a page: 6]" in made
+        assert "<msup>" in made
+        assert "base64" not in BeautifulSoup(made, "html.parser").get_text()
+        assert rendered.fault(pieces).startswith("2 of its pictures are not on the page")
+    assert rendered.fault([("$x$", {})]) == ""
+    assert rendered.fault([("x" * 60_000, {})]) == "its page shows it as it was typed"
+
+
+def test_a_notebook_of_photos_is_graded_and_one_of_too_much_text_is_not(tmp_path):
+    photo = "QUJD" * 7_000_000
+    cells = [{"cell_type": "markdown", "source": f"![a](data:image/png;base64,{photo})"}]
+    cells += [{"cell_type": "code", "source": "1", "outputs": [{"data": {"image/png": photo}}]}]
+    (tmp_path / "ann.ipynb").write_text(json.dumps({"cells": cells}))
+    (one,) = submissions.gather(tmp_path)
+    assert not one.fault
+    assert notebook.read(one.content)[1] == ("code", "1")
+    for kind in ("code", "markdown"):
+        large = json.dumps({"cells": [{"cell_type": kind, "source": "x = 1 # " * 1_400_000}]})
+        with pytest.raises(ValueError, match="written in its cells is larger than 10 MiB"):
+            notebook.read(large.encode())
+    with pytest.raises(ValueError, match="more than 10 million parts"):
+        notebook.read(b'{"cells": [' + b"{}," * 6_000_000 + b"{}]}")
+
+
 def test_what_is_no_picture_becomes_words():
     for data in (b"", b"\x89PNG", b"BM" + bytes(99), b"<svg></svg>"):
         kept = f"data:image/png;base64,{base64.b64encode(data).decode() or 'AAAA'}"
@@ -1222,7 +1269,7 @@ def test_whatever_is_written_is_shown_in_a_few_seconds(text):
     start = time.process_time()
     made = shown(text, {"a.png": "data:image/png;base64," + "A" * 10_000})
     assert time.process_time() - start < 12
-    assert len(made) < 10**7
+    assert len(made) < 2 * 10**7
     assert made
 
 
