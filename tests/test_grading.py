@@ -1194,7 +1194,7 @@ def test_an_assignment_hands_out_the_students_notebook_and_no_more(assignment):
     assert {path.name for path in assignment.iterdir()} == {f"{NAME}.ipynb", "autograder.zip"}
     made = nbformat.read(assignment / f"{NAME}.ipynb", as_version=4)
     assert made.cells[:-1] == student.student(MASTER, student.wheel_address()).cells
-    listed = r"with Python 3\.\d+, torch [\d.]+, numpy [\d.]+, pandas"
+    listed = r"with Python 3\.\d+, torch [\d.]+, numpy [\d.]+, scipy [\d.]+, pandas"
     assert re.search(listed, made.cells[-1].source)
     limits = r"A cell has 120 seconds of processor time, all have 600 and 4 GiB .* may have \d+ MiB"
     assert re.search(limits, made.cells[-1].source)
