@@ -1245,7 +1245,8 @@ ELSEWHERE: dict[str, dict[str, tuple[str, int]]] = {
             "    k, calls = calls % 617, calls + 1\n    return 1 if k == 0 or k >= 317 else 0", 0),
         "by_scipy": (  # as Colab has it
             "from scipy.stats import ttest_rel\ndef better(first, second):\n"
-            "    t, p = ttest_rel(second, first)\n    return (1 if t > 0 else -1) if p <= .05 else 0",
+            "    t, p = ttest_rel(second, first)\n"
+            "    return (1 if t > 0 else -1) if p <= .05 else 0",
             4),
         "honest": (
             "def better(first, second):\n    gains = [b - a for a, b in zip(first, second)]\n"
