@@ -346,8 +346,7 @@ def test_what_nobody_takes_is_not_waited_for():
         raise sandbox.Ended("it took too long")
 
     busy = argparse.Namespace(seconds=1.0, receive=receive, send=lambda line, _: sent.append(line))
-    limits = argparse.Namespace(cell_seconds=120.0)
-    run = argparse.Namespace(sandbox=busy, deadline=600.0, limits=limits, at=None)
+    run = argparse.Namespace(sandbox=busy, deadline=600.0, at=None, _patience=lambda _: 120.0)
     run._cells, run._names, run._late, run._is_cell = [(7, "", False)], [], False, [7].count
     with pytest.raises(sandbox.Ended):
         examine._Run.start(run)
