@@ -1606,8 +1606,11 @@ class TestCovers:
                 assert not gone.is_visible()
             for guess in visited.page.locator(".guess").all():
                 (picture,) = (p for p in guess.locator("svg").all() if p.is_visible())
-                for truth in picture.locator(".truth").all():
-                    assert drawn_there(truth)
+                truths = picture.locator(".truth").all()
+                assert not any(map(drawn_there, truths))  # a fold holds the answer
+                guess.locator(".answer > summary").click()
+                assert guess.locator(".said").is_visible()
+                assert all(map(drawn_there, truths))
 
 
 PRESSED = (
