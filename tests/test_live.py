@@ -907,9 +907,13 @@ class TestSet:
     def test_it_glides_there_and_is_said_once(self, opened):
         with opened("clocks") as page:
             page.evaluate(LISTEN)
+            page.evaluate(
+                """() => { window.seen = []; const { model } = document.querySelector(".live").live;
+                model.on("change:state", () => seen.push(model.get("state").p)); }"""
+            )
             page.locator(".live").evaluate(ASK, {"p": 11})
-            page.wait_for_timeout(150)
-            assert 4 < state_of(page)["p"] < 11
+            at_rest(page)
+            assert any(4 < p < 11 for p in page.evaluate("seen"))
             page.wait_for_timeout(1500)
             assert page.evaluate("said") == [page.locator(".said").inner_text()]
 
