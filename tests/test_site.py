@@ -1652,9 +1652,10 @@ class TestFingers:
             )
             assert min(heights) >= 38
 
-    def test_two_folds_stand_on_one_line(self, browser, home):
+    @pytest.mark.parametrize("path", [CHAPTERS[0], CHAPTERS[1], CHAPTERS[6]])
+    def test_two_folds_stand_on_one_line(self, browser, home, path):
         phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-        with visit(browser, home, "chapters/02_sinusoidal.html", **phone) as visited:
+        with visit(browser, home, path, **phone) as visited:
             answer_everything(visited.page)
             lay_out(visited.page)
             lines = visited.page.evaluate(LINES_OF_FOLDS)
