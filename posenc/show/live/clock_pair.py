@@ -98,10 +98,9 @@ def clock_pair(
             f"{values['mean_said']}."
         )
 
-    def below(pair: int, wavelength: float) -> list[Element]:
+    def below(pair: int) -> list[Element]:
         bar = h("div", class_="bar", data_set=f"--v:cos.{pair}", aria_hidden="true")
-        said = h("span", data_set=f"text:cos_said.{pair}")
-        return [dials.period(wavelength, unit=""), bar, said]
+        return [bar, h("span", data_set=f"text:cos_said.{pair}")]
 
     clocks = [
         dials.dial(
@@ -116,7 +115,8 @@ def clock_pair(
             dials.places(range(len(words)), inv_freq[pair].item()),
             dials.hand(f"q.{pair}", "q"),
             dials.hand(f"p.{pair}", "p"),
-            below=below(pair, wavelength),
+            above=[dials.period(wavelength, unit="")],
+            below=below(pair),
         )
         for pair, wavelength in enumerate(wavelengths(inv_freq).tolist())
     ]
@@ -125,8 +125,8 @@ def clock_pair(
         "clock_pair",
         "Two positions on the clocks, in the table and on the curve of the dot product",
         words_row(words, "p", "q"),
-        dials.clock_row(clocks),
         dials.speeds(),
+        dials.clock_row(clocks),
         h("div", _curve(inv_freq, last), _table(table, words), class_="side"),
         controls(
             play("p", speed=1.2),

@@ -27,9 +27,13 @@ def places(positions: Sequence[float], frequency: float) -> Element:
 
 
 def dial(
-    pair: int, *marks: Element, below: Sequence[Element] = (), drag: str | None = None
+    pair: int,
+    *marks: Element,
+    above: Sequence[Element] = (),
+    below: Sequence[Element] = (),
+    drag: str | None = None,
 ) -> Element:
-    """A clock that is pulled as `drag`, `hand.pair` by default; marks on its face, and below it."""
+    """A clock that is pulled as `drag`, `hand.pair` by default; marks on its face and around it."""
     name = drag or f"hand.{pair}"
     face = h(
         "svg",
@@ -40,7 +44,7 @@ def dial(
         viewBox="-50 -50 100 100",
         aria_hidden="true",
     )
-    return h("div", face, *below, class_="clock")
+    return h("div", *above, face, *below, class_="clock")
 
 
 def clock_row(dials: Sequence[Element], *, narrow: int = 4) -> Element:

@@ -124,8 +124,8 @@ def query_key_clocks(
         "query_key_clocks",
         "A query's and a key's hand on each clock, and the score they make",
         *([] if trained is None else [legend]),
-        *(_row(r, name, rows[r], trained and width) for r, name in enumerate(names)),
         dials.speeds("tokens for one turn"),
+        *(_row(r, name, rows[r], trained and width) for r, name in enumerate(names)),
         controls(
             play("d", speed=3),
             slider("d", "distance", 0, longest - 1, said="d_said", colour="p", rests=True),
@@ -180,7 +180,8 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
                 *rings,
                 dials.hand(f"{at}.k.{i}", "q"),
                 dials.hand(f"{at}.q.{i}", "p"),
-                below=[dials.period(wavelength, unit=""), bar, said],
+                above=[dials.period(wavelength, unit="")],
+                below=[bar, said],
                 drag=f"hand{r}.{i}",
             )
         )
