@@ -777,6 +777,21 @@ class TestHands:
                 ]
                 assert min(beside, default=28) >= 27.5
 
+    @pytest.mark.parametrize("width", [390, 820])
+    def test_play_stands_before_the_slider_that_it_moves(self, opened, width):
+        with opened("clocks", width=width) as page:
+            play, slider = (page.locator(e).bounding_box() for e in (".play", "[name=p]"))
+            assert 0 < slider["x"] - play["x"] - play["width"] < 50
+            assert play["y"] < slider["y"] + slider["height"] / 2 < play["y"] + play["height"]
+
+    @pytest.mark.parametrize(
+        ("width", "touch", "least"), [(820, 0, 32), (390, 0, 32), (390, 1, 44)]
+    )
+    def test_words_are_large_enough_to_press(self, opened, width, touch, least):
+        with opened("clocks", width=width, has_touch=bool(touch), is_mobile=bool(touch)) as page:
+            words = page.locator(".words button").all()
+            assert min(word.bounding_box()["height"] for word in words) >= least
+
     def test_a_tap_on_a_hub_turns_no_hand(self, opened):
         with opened("clocks", width=390, has_touch=True, is_mobile=True) as page:
             before = state_of(page)
