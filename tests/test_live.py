@@ -777,6 +777,26 @@ class TestHands:
                 ]
                 assert min(beside, default=28) >= 27.5
 
+    @pytest.mark.parametrize(("hand", "moved"), [(0, "q"), (1, "k"), (2, "n"), (3, "m")])
+    def test_a_turned_arrow_is_pulled_by_its_position_and_a_faint_one_itself(
+        self, opened, hand, moved
+    ):
+        with opened("rotated_pair") as page:
+            before, hub = state_of(page), page.locator(".pin").bounding_box()
+            tip = page.locator(".hand").nth(hand).locator(":scope > :last-child").bounding_box()
+            (x, y), (r, s) = (
+                (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in (hub, tip)
+            )
+            page.mouse.move(r, s)
+            page.mouse.down()
+            for turn in (0.1, 0.2, 0.3):  # clockwise
+                cos, sin = math.cos(turn), math.sin(turn)
+                page.mouse.move(
+                    x + cos * (r - x) - sin * (s - y), y + sin * (r - x) + cos * (s - y)
+                )
+            wanted = {**before, moved: before[moved] + 0.3 / (0.5 if moved in "mn" else 1)}
+            assert state_of(page) == pytest.approx(wanted, abs=0.01)
+
     @pytest.mark.parametrize("width", [390, 820])
     def test_play_stands_before_the_slider_that_it_moves(self, opened, width):
         with opened("clocks", width=width) as page:

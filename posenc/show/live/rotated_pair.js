@@ -1,8 +1,16 @@
 // One channel pair of a query and a key, turned by their positions: RoPE in the plane.
 import { clamp, fixed, live, place, wrap } from "./runtime.js";
-import { between, closer } from "./dials.js";
+import { between, turn } from "./dials.js";
 
 const degrees = (angle) => fixed((angle * 180) / Math.PI, 0);
+
+// The arrow that is meant: what it moves, and where it points. Where two lie on each other, it is
+// the turned one.
+const meant = ({ angle }, { turned, rest }) => {
+  const far = ([, other]) => Math.abs(wrap(angle - other));
+  return [["m", turned[0]], ["n", turned[1]], ["q", rest[0]], ["k", rest[1]]]
+    .reduce((found, arrow) => (far(arrow) < far(found) ? arrow : found));
+};
 
 export default live({
   values({ m, n, q, k }, { w, lengths }) {
@@ -39,18 +47,20 @@ export default live({
     return { ...next, m: before.m + by, n: before.n + by };
   },
   drags: {
-    arrow({ at, grip, state, values: { turned }, data: { w } }) {
-      grip.name ??= closer(at.angle, ...turned) ? "q" : "k";
-      grip.off ??= wrap(at.angle - turned[grip.name === "q" ? 0 : 1]);
-      const turn = (grip.name === "q" ? state.m : state.n) * w;
-      return { [grip.name]: wrap(at.angle - grip.off - turn) };
+    // A turned arrow is pulled along its turn, by its position, and a faint one by its own angle.
+    arrow({ at, grip, state, values, data: { w } }) {
+      grip.name ??= meant(at, values)[0];
+      const turns = "mn".includes(grip.name);
+      grip.now = turn(grip.now ?? state[grip.name], { at, grip, index: 0, data: { inv_freq: [turns ? w : 1] } });
+      return { [grip.name]: turns ? grip.now : wrap(grip.now) };
     },
   },
   tips: {
-    arrow: ({ at, values: { turned }, data: { lengths } }) => {
-      const i = closer(at.angle, ...turned) ? 0 : 1;
-      const [a, b] = [Math.cos(turned[i]), Math.sin(turned[i])].map((x) => fixed(lengths[i] * x, 2));
-      return `${["query", "key"][i]}, turned: (${a}, ${b})`;
+    arrow: ({ at, values, data: { lengths } }) => {
+      const [name, angle] = meant(at, values);
+      const i = "mq".includes(name) ? 0 : 1;
+      const [a, b] = [Math.cos(angle), Math.sin(angle)].map((x) => fixed(lengths[i] * x, 2));
+      return `${["query", "key"][i]}${"mn".includes(name) ? ", turned" : ""}: (${a}, ${b})`;
     },
   },
 });

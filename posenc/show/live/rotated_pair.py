@@ -24,7 +24,8 @@ def rotated_pair(
 
     Both turn by position times frequency, clockwise from 12, as the clocks do: the first channel
     points up, the second to the right. The score is the product of the lengths and the cosine of
-    the angle between the turned arrows. Moved together, the positions leave it as it is.
+    the angle between the turned arrows. Moved together, the positions leave it as it is. A turned
+    arrow is pulled along its turn, by its position, and a faint one by its own angle.
 
     Args:
         query: its two channels, not both 0.

@@ -84,7 +84,7 @@ function where(mark, event) {
 
 // The tip of the hand of a dial that is nearest to a pointer; a plot has none.
 function tipAt(mark, { clientX, clientY }) {
-  const tips = mark.closest("svg")?.querySelectorAll(".hand:not(.rest) > :last-child") ?? [];
+  const tips = mark.closest("svg")?.querySelectorAll(".hand > :last-child") ?? [];
   const found = [...tips].map((tip) => {
     const { left, top, width, height } = tip.getBoundingClientRect();
     const [x, y] = [left + width / 2, top + height / 2];
