@@ -149,6 +149,8 @@ class TestChapter:
             if "<Figure" in shown or shown.startswith(("explore(", "live figure")):
                 assert len(cell.metadata.mystnb.figure.caption) > 20
                 assert cell.metadata.mystnb.figure.name.startswith("fig-")
+                # which is rust on a light page, and a pale magenta is plum on a dark one
+                assert not re.search("(?i)amber|pink", cell.metadata.mystnb.figure.caption)
 
     def test_every_seal_checks_and_says_what_it_checked(self, path):
         for cell in code_cells(read(path)):
