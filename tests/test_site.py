@@ -846,12 +846,34 @@ class TestEveryPageOnAPhone:
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
 def test_the_cover_says_it_all_without_scrolling(browser, home, size):
     viewport = dict(zip(("width", "height"), size, strict=True))
-    with visit(browser, home, "chapters/index.html", viewport=viewport) as visited:
+    hands = {"has_touch": True, "is_mobile": True} if size[0] < 600 else {}
+    with visit(browser, home, "chapters/index.html", viewport=viewport, **hands) as visited:
         parts = ("h1", ".tagline", ".facts", ".start a", ".live .words", ".live .clocks")
         for part in (*parts, ".live .rail", ".live .controls", ".live p.said"):
             box = visited.page.locator(f"article {part}").first.bounding_box()
             assert box["y"] >= 0, part
             assert box["y"] + box["height"] <= size[1], part
+
+
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_the_cover_fills_its_width_and_its_title_has_room(browser, home, width):
+    viewport = {"width": width, "height": 900}
+    with visit(browser, home, "chapters/index.html", viewport=viewport) as visited:
+        bar, title, tagline, facts, start, live = (
+            visited.page.locator(part).first.bounding_box()
+            for part in (
+                ".bd-header-article",
+                "article h1",
+                ".tagline",
+                ".facts",
+                ".start a",
+                ".live",
+            )
+        )
+        assert title["y"] - bar["y"] - bar["height"] >= 16
+        for part in (facts, start):
+            assert part["x"] >= live["x"] + 0.6 * live["width"]
+            assert tagline["y"] - 8 <= part["y"] < tagline["y"] + tagline["height"] + 8
 
 
 @pytest.mark.parametrize(
