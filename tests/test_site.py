@@ -9,6 +9,7 @@ import json
 import math
 import re
 import statistics
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -799,6 +800,31 @@ class TestFrame:
         assert field.evaluate(ring) == "none"
         assert field.locator("xpath=ancestor::form").evaluate(ring) == "solid"
         visited.page.keyboard.press("Escape")
+
+
+def test_the_contents_do_not_blink_as_notes_go_by(browser, home):
+    wide = {"width": 1440, "height": 900}
+    with visit(browser, home, "chapters/05_rope.html", viewport=wide) as visited:
+        answer_everything(visited.page)
+        there = visited.page.evaluate(
+            """async () => {
+              const contents = document.querySelector(".bd-sidebar-secondary"), seen = [];
+              const pause = (time) => new Promise((done) => setTimeout(done, time));
+              const look = () => seen.push(contents.offsetHeight > 60);
+              for (let y = 0; y < 12000; y += 80) {
+                scrollTo({ top: y, behavior: "instant" });
+                await pause(30);
+                look();
+              }
+              scrollTo({ top: 0, behavior: "instant" });
+              await pause(4000);
+              look();
+              return seen;
+            }"""
+        )
+        assert there[0]
+        assert there[-1]  # no note is near
+        assert 2 <= sum(one != other for one, other in pairwise(there)) <= 4
 
 
 def test_without_scripts_the_contents_cover_no_note(browser, home):
