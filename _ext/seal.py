@@ -8,8 +8,8 @@ claim, with the number that was measured.
     print("the score depends on n − m alone (differences below 1e-12)")
 
 The page shows "✓ the score depends on …". That line is what the cell itself printed when this
-page was built, so it stands there only if the assertions held. A cell that asserts nothing, prints
-something else, or prints before it has asserted is an error.
+page was built, so it stands there only if the assertions held; below the code it is not said again.
+A cell that asserts nothing, prints something else, or prints before it has asserted is an error.
 """
 
 import ast
@@ -65,6 +65,7 @@ def close(app: Sphinx, doctree: nodes.document) -> None:
             raise SphinxError(f"{app.env.docname}: {'; '.join(wrong)}, in\n{source}")
         mark = nodes.inline("", MARK, classes=["seal-mark"])
         line = summary("", mark, nodes.Text(f" {claim(cell)}"))
+        cell.remove(part(cell, "cell_code_output"))
         at = cell.parent.index(cell)
         cell.parent[at] = seal = fold("", line, classes=[TAG])
         seal.append(cell)
