@@ -1,8 +1,9 @@
-"""What the search page shows of a page that it has found: text as readers see it, also from a file.
+"""What a search finds: the text of each place of the book as readers see it, also from a file.
 
-Sphinx would fetch each page and show its raw text, with formulas' sources, code and the
-definitions of terms run together; and a page that is opened as a file may not fetch. So the texts
-are written into the script `texts.js` when the site is made, and only the search page loads it.
+Sphinx would search pages, fetch each one and show its raw text, with formulas' sources, code and
+the definitions of terms run together; and a page that is opened as a file may not fetch. So the
+texts are written into the script `texts.js` when the site is made. `search.js` brings it when a
+search begins, and finds in it the section, or the entry, that has the words.
 """
 
 import json
@@ -11,15 +12,16 @@ from pathlib import Path
 from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
 
-SILENT = (  # and a page's title, which stands above its text
-    "h1, .about-page, .headerlink, [role=tooltip], script, style, svg, .cell, .seal, .cover, "
-    ".predict-score"
+SILENT = (
+    ".about-page, .headerlink, [role=tooltip], script, style, svg, pre, .cell, .seal, .cover, "
+    ".predict-score, .chapter-cards, .admonition-title"
 )
+HEADINGS = "h1, h2, h3, h4"
 HIGH = "msub, msup, msubsup, munder, mover, munderover, mfrac, mtable"  # than a line of text
 
 
-def texts(html: str) -> dict[str, str]:
-    """The text of each section and entry of a page by its anchor, and of the whole page by ""."""
+def texts(html: str) -> dict[str, list[str]]:
+    """The title and the text of each section and entry of a page by its anchor; its own by ""."""
     article = BeautifulSoup(html, "html.parser").select_one("article.bd-article")
     if article is None:
         return {}
@@ -28,17 +30,28 @@ def texts(html: str) -> dict[str, str]:
     for formula in article.select("math"):
         if formula.select_one(HIGH):
             formula.replace_with("…")
-    sections = {section["id"]: section for section in article.select("section[id]")}
-    sections |= {term["id"]: term.find_next_sibling("dd") for term in article.select("dt[id]")}
-    return {"": _text(article)} | {anchor: _text(node) for anchor, node in sections.items()}
+    for part in article.select("td, th"):
+        part.insert_after(" · ")
+    places = {}
+    for section in article.select("section[id]"):
+        title = _text(section.select_one(HEADINGS))
+        places["" if section.select_one("h1") else section["id"]] = [title, _text(section)]
+    for term in article.select("dt[id]"):  # of functions the name, and not their arguments
+        title = term["id"] if "sig" in term.get("class", ()) else _text(term)
+        places[term["id"]] = [title, _text(term.find_next_sibling("dd"))]
+    return places
 
 
 def _text(node: Tag) -> str:
-    """Its text without that of the sections within it."""
+    """Its text: of a section without its title, what lies within it, and entries."""
     own = [
         part
         for part in node.find_all(string=True)
-        if node.name != "section" or part.find_parent("section") is node
+        if node.name != "section"
+        or (
+            part.find_parent("section") is node
+            and not part.find_parent([*HEADINGS.split(", "), "dl"])
+        )
     ]
     return " ".join("".join(own).split())
 
@@ -56,15 +69,8 @@ def write(app: Sphinx, exception: Exception | None) -> None:
     (out / "_static" / "texts.js").write_text(script, "utf-8")
 
 
-def add_scripts(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Give the search page its scripts."""
-    if pagename == "search":
-        app.add_js_file("texts.js")
-        app.add_js_file("search.js")
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
-    app.connect("html-page-context", add_scripts)
+    app.add_js_file("search.js", loading_method="defer")
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -718,14 +718,15 @@ class TestSearchTexts:
             "<p class='about-page'>9 minutes to read</p>"
             "<p>One <a>term</a><span role='tooltip'>what it is</span> and <math data-tex='\\x'>"
             "<mi>x</mi></math>, <math><msub><mi>x</mi><mi>i</mi></msub></math>.</p>"
-            "<div class='cell'>code</div><section id='b'><p>Two.</p>"
-            "<dl><dt id='f'>f()</dt><dd>Does it.</dd></dl></section></section></article>"
+            "<div class='cell'>code</div><section id='b'><h2>B</h2><p>Two.</p>"
+            "<dl class='py'><dt class='sig' id='m.f'>f(x)</dt><dd>Does it.</dd></dl>"
+            "<dl><dt id='t'>term</dt><dd>It is.</dd></dl></section></section></article>"
         )
         assert search.texts(page) == {
-            "": "One term and x, ….Two.f()Does it.",
-            "a": "One term and x, ….",
-            "b": "Two.f()Does it.",
-            "f": "Does it.",
+            "": ["A", "One term and x, …."],
+            "b": ["B", "Two."],
+            "m.f": ["m.f", "Does it."],
+            "t": ["term", "It is."],
         }
 
 

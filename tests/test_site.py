@@ -1750,6 +1750,9 @@ class TestFingers:
 # ---------------------------------------------------------------------------- search
 
 
+FOCUSED = "(e) => e === document.activeElement"
+
+
 class TestSearch:
     def test_the_word_is_on_one_page_only(self, site):
         word, page = ONLY_HERE
@@ -1805,6 +1808,44 @@ class TestSearch:
                   !== "rgba(0, 0, 0, 0)").map((e) => e.closest("article") !== null)"""
             )
             assert set(marked) == {True}
+
+    @pytest.mark.parametrize("word", ["wavelength", "extrapolation", "training", "slopes"])
+    def test_chapters_come_before_the_reference_and_each_place_has_a_sentence(
+        self, browser, home, word
+    ):
+        with visit(browser, home, f"search.html?q={word}") as visited:
+            visited.page.get_by_text("Places found").wait_for()
+            found = visited.page.locator("#search-results li").evaluate_all(
+                """(all) => all.map((item) => [item.querySelector("a").pathname.split("/").at(-1),
+                  item.querySelector(".context").textContent])"""
+            )
+            reference = [name == "api.html" for name, _ in found]
+            assert reference == sorted(reference)
+            assert not reference[0]
+            assert all(len(sentence) > 10 for _, sentence in found)
+
+    @pytest.mark.parametrize("way", ["http", "file"])
+    def test_what_is_typed_is_found_at_once(self, browser, home, site, way):
+        start = home if way == "http" else f"{site.as_uri()}/"
+        with visit(browser, start, CHAPTERS[0]) as visited:
+            page = visited.page
+            page.keyboard.press("Control+k")
+            page.keyboard.type("rotating")
+            hits = page.locator(".hits a")
+            hits.first.wait_for()
+            assert 3 <= hits.count() <= 8
+            expect_none(accessibility_problems(page, whole=False))
+            for key, n in (("ArrowDown", 0), ("ArrowDown", 1), ("ArrowUp", 0)):
+                page.keyboard.press(key)
+                assert hits.nth(n).evaluate(FOCUSED)
+            page.keyboard.press("Escape")
+            assert not hits.first.is_visible()
+            page.keyboard.press("Control+k")
+            page.keyboard.press("ArrowDown")
+            there = hits.first.evaluate("(link) => link.href")
+            page.keyboard.press("Enter")
+            page.wait_for_url(there)
+            expect_none(visited.problems)
 
     def test_a_fruitless_search_leaves_nothing_to_hide(self, browser, home):
         with visit(browser, home, "search.html?q=zyzzyva") as visited:
