@@ -57,7 +57,10 @@ _STYLE = """
 .guess.compared .said { margin-top: 0.8rem; padding-left: 1rem; border-left: 4px solid }
 .guess.right .said { border-color: var(--book-teal, #0f766e) }
 .guess.wrong .said { border-color: var(--book-amber, #b45309) }
-.guess .sliders { display: grid; gap: 0 1em; grid-template-columns: max-content 1fr 4em }
+.guess .sliders {
+  display: grid; gap: 0 1em; grid-template-columns: max-content 1fr minmax(4em, max-content)
+}
+.guess.angle output { min-width: 7.5em; white-space: nowrap } /* nothing moves when it speaks */
 .guess label { display: contents }
 .guess input { width: 100%; min-width: 0; accent-color: var(--book-amber, #b45309) }
 .guess.point { position: relative } /* its slider lies unseen on the picture: one track */
