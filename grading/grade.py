@@ -7,7 +7,7 @@ code compares them and writes (`grading.examine`). Hidden inputs are drawn from 
 kept in `run.json`: the same for all, and for the next time. Results are kept in `results/` by the
 content of the submission and of what grades, so what is graded already is not graded again, and
 a run that was stopped goes on when the same command is given. What could not be graded for a fault
-of ours, such as a sandbox that ends before any cell has begun, is not kept.
+of ours, such as a sandbox that ends before any cell has begun, or an exception here, is not kept.
 """
 
 import argparse
@@ -74,6 +74,11 @@ def empty(error: str, *, ours: bool = False) -> dict:
     return found | {"seconds": 0.0, "late": {}, "ours": ours}
 
 
+def failed(error: Exception) -> dict:
+    """The report about what met an exception on this side: nobody but us can mend that."""
+    return empty(f"it could not be graded: {type(error).__name__}: {error}"[:300], ours=True)
+
+
 @functools.cache
 def _assignment(path: str) -> Assignment:
     return Assignment(Path(path))
@@ -92,14 +97,14 @@ def _die_with_parent() -> None:
 def run(content: bytes, path: str, seed: int, limits: Limits) -> dict:
     """Examine one notebook, in a process of the pool."""
     try:
-        cells = notebook.read(content)
-    except ValueError as error:
-        return empty(str(error))
-    try:
+        try:
+            cells = notebook.read(content)
+        except ValueError as error:
+            return empty(str(error))
         asked = _assignment(path)
         return examine(asked.run_of(cells), _tests(path, seed), limits, asked.points)
-    except Exception as error:  # a fault of ours costs one submission, and is in its row
-        return empty(f"it could not be graded: {type(error).__name__}: {error}"[:300])
+    except Exception as error:
+        return failed(error)
 
 
 def reports(
@@ -166,9 +171,9 @@ def graded(
                 is_read = True
         try:
             marked = judge(one.student, cells, results[one.student], assignment, pictures)
-        except Exception as error:  # as above
-            said = f"it could not be graded: {type(error).__name__}: {error}"[:300]
-            marked = judge(one.student, [], empty(said), assignment)
+        except Exception as error:
+            results[one.student] = failed(error)
+            marked = judge(one.student, [], results[one.student], assignment)
         for mark in marked.marks:
             if mark.asked.written and not (is_read or one.fault):
                 mark.given = 0.0  # for there is nothing that a person could grade

@@ -295,6 +295,19 @@ def test_a_damaged_part_of_a_zip_costs_that_part_alone(tmp_path):
     assert faults == {"doejane": "", "roe": "it cannot be read in the zip"}
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), MemoryError()])
+def test_what_the_grader_lacks_is_no_students_fault(error, monkeypatch):
+    def examine(*_):
+        raise error
+
+    monkeypatch.setattr(grade, "examine", examine)
+    content = json.dumps({"cells": [{"cell_type": "code", "source": "1"}]}).encode()
+    master = student.EXERCISES / "02_sinusoidal.ipynb"
+    report = grade.run(content, str(master), 1, sandbox.Limits())
+    assert report["ours"]
+    assert report["error"].startswith(f"it could not be graded: {type(error).__name__}")
+
+
 def test_who_hands_in_what_nobody_can_read_waits_for_no_points(tmp_path):
     positions = Assignment.find("01_position_problem")
     found = [submissions.Submission(name, f"{name}.ipynb", content=b"") for name in ("ann", "eve")]
