@@ -78,6 +78,8 @@ _OPTIONS = (
 # And calls of which the kernel counts each, for all: who reads the count, however late, is told.
 # The counts themselves, in files of /proc that belong to no process, are covered, too; sysinfo
 # tells the memory and the load of this moment.
+# What waits for many files (epoll) takes memory that no process has. A user of a machine may have
+# so much of it: one sandbox could take that of all. Python itself waits in another way then.
 # And attributes of a file: a list of who may use a node of /dev is one.
 _FILES = 512
 _SOCKETS = 200  # in all
@@ -96,7 +98,8 @@ _FORBIDDEN = {
                             "inotify_init": 253, "inotify_init1": 294, "sysinfo": 99,
                             "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
                             "setxattrat": 463, "removexattr": 197, "lremovexattr": 198,
-                            "fremovexattr": 199, "removexattrat": 466, "file_setattr": 469}),
+                            "fremovexattr": 199, "removexattrat": 466, "file_setattr": 469,
+                            "epoll_create": 213, "epoll_create1": 291}),
     "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186,
                              "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
                              "keyctl": 219, "add_key": 217, "bpf": 280,
@@ -110,7 +113,8 @@ _FORBIDDEN = {
                              "inotify_init1": 26, "sysinfo": 179,
                              "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7,
                              "setxattrat": 463, "removexattr": 14, "lremovexattr": 15,
-                             "fremovexattr": 16, "removexattrat": 466, "file_setattr": 469}),
+                             "fremovexattr": 16, "removexattrat": 466, "file_setattr": 469,
+                             "epoll_create1": 20}),
 }  # fmt: skip
 # Calls that change what stands of a file beside its content. The nodes of /dev are the machine's
 # own, and who grades as root owns them: without rights to /dev/null no sandbox begins, and their
@@ -405,7 +409,7 @@ class Sandbox:
         self._inside: set[str] = set()  # the processes that were there at the last look
         self._own: dict[tuple[int, float], float] = {}  # time of each process that was ever seen
         os.set_blocking(self._process.stdin.fileno(), False)
-        self._selector = selectors.DefaultSelector()
+        self._selector = selectors.PollSelector()  # which nobody else can use up
         self._selector.register(self._process.stdout, selectors.EVENT_READ)
 
     def __enter__(self) -> "Sandbox":

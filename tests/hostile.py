@@ -1008,6 +1008,37 @@ check.sinusoidal(sinusoidal)""",
         FULL,
         note="^look at its code: chmod, utime$",
     ),
+    # What notebooks of every day do beside: whoever reads `done` has done it all
+    "daily": Attack(
+        ("done = []\nimport asyncio\nawait asyncio.sleep(0.01)\ndone.append('await')\n"
+         "async def listed():\n    asked = await asyncio.create_subprocess_exec(\n"
+         "        'echo', '1', stdout=-1)\n    return await asked.communicate()\n"
+         "import threading\ndef aside():\n    done.append(bool(asyncio.run(listed())[0]))\n"
+         "thread = threading.Thread(target=aside)\nthread.start()\nthread.join()",
+         "from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor\n"
+         "from multiprocessing import Pool\nfrom joblib import Parallel, delayed\n"
+         "with Pool(2) as pool:\n    done += pool.map(abs, [-1])\n"
+         "for kind in (ThreadPoolExecutor, ProcessPoolExecutor):\n"
+         "    with kind(2) as pool:\n        done += pool.map(abs, [-2])\n"
+         "done += Parallel(n_jobs=2)(delayed(math.sqrt)(n) for n in (9,))\n"
+         "from torch.utils.data import DataLoader\n"
+         "done += [len(part) for part in DataLoader([1, 2, 3, 4], batch_size=4, num_workers=1)]",
+         "import subprocess\n"
+         "done += subprocess.check_output(['echo', 'five'], text=True).split()\nsix = !echo six\n"
+         "done += six\n!pip install -q einops\n"
+         "seven = %timeit -n 1 -r 1 -o -q sum(range(9))\ndone.append(bool(seven.best))\n"
+         "from tqdm.auto import tqdm\ndone += [n for n in tqdm([8])]\n"
+         "done.append(min(os.cpu_count(), torch.get_num_threads()) > 0)\n"
+         "try:\n    import psutil\n    psutil.virtual_memory(), psutil.Process().memory_info()\n"
+         "except Exception:\n    pass\nimport matplotlib.pyplot as plt\n"
+         "figure, axes = plt.subplots()\naxes.plot([1])\nfigure.savefig('a.png')\n"
+         "done.append(os.path.getsize('a.png') > 0)",
+         "if done == ['await', True, 1, 2, 2, 3, 4, 'five', 'six', True, 8, True, True]:"
+         + HONEST["dot_product"].replace("\n", "\n    ") + "\nelse:\n    raise ValueError(done)"),
+        ("sinusoidal", "moved", "mended_sinusoidal"),
+        FULL,
+        note="^look at its code: concurrent, joblib, multiprocessing, subprocess, threading$",
+    ),
     # Honest, in the many forms that notebooks have
     "forms_of_colab": Attack(
         ("#@title Setup { display-mode: \"form\" }\nwidth = 8 #@param {type:\"integer\"}\n"

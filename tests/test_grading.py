@@ -1040,6 +1040,8 @@ numbers = {  # of each call: what x86_64 and aarch64 call it, and how it is call
     "pages of another, read": (310, 270, os.getpid(), part, one, part, one, 0),
     "pages of another, written": (311, 271, os.getpid(), part, one, part, one, 0),
     "a place for word of files": (294, 26, 0),
+    "a list of what is waited for": (213, 20, one),
+    "a list of what is waited for, by and by": (291, 20, 0),
     "the memory of this moment": (99, 179, ctypes.create_string_buffer(512)),
     "an attribute": (188, 5, b"own", b"user.x", b"1", one, 0),
     "an attribute of no link": (189, 6, b"own", b"user.x", b"1", one, 0),
