@@ -1,9 +1,9 @@
 """Run a program in a sandbox of bubblewrap, with limits, and talk with it line by line.
 
 Inside there is the system, the Python that runs this and what it is given by name, all read-only;
-a private /tmp; no network, be it its own, of which the kernel counts each packet, for all. There is
-no home, no other submission, no master, wherever they lie: what is inside of a folder that is
-shown, such as /usr/src, is covered.
+a private /tmp; no network, be it its own, of which the kernel counts each packet, for all; of /proc,
+which tells what others do, some files as they were before. There is no home, no other submission,
+no master, wherever they lie: what is inside of a folder that is shown, such as /usr/src, is covered.
 
 Limits, by default: 8 GiB of address space for each process, 4 GiB of memory for all; 16 MiB for
 each file, 1 GiB for all in /tmp, and none without a name; 512 open files for each process; 200
@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +46,7 @@ _HOSTS = Path(__file__).with_name("hosts")  # no machine but this one
 _WHEELS = Path(sys.prefix, "wheels")  # of which posenc was installed: whole
 _PROC = Path("/proc")
 _TOLD = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")  # of _PROC
+_WAITED = str(_PROC / "self" / "schedstat")  # how long the first process has waited: itself alone
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _PACKAGES = ("lib*/python3*/*-packages", "envs/*/lib*/python3*/*-packages")  # of a Python
 _ENVIRONMENT = {
@@ -62,7 +63,8 @@ _ENVIRONMENT = {
 }
 _OPTIONS = (
     "--unshare-all --unshare-user --disable-userns --as-pid-1 --die-with-parent --new-session "
-    "--cap-drop ALL --clearenv --hostname sandbox --proc /proc --remount-ro /proc --dev /dev "
+    f"--cap-drop ALL --clearenv --hostname sandbox --dev /dev --size 4096 --tmpfs {_PROC} "
+    f"--ro-bind-try {_WAITED} {_WAITED} "
     "--dev-bind /dev/null /dev/zero "  # of which memory could be made
     f"--size 1048576 --tmpfs /dev/shm --remount-ro /dev --size {GIB} --tmpfs /tmp --chdir /tmp"
 ).split()
@@ -76,8 +78,8 @@ _OPTIONS = (
 # take it out of there: with these, what one sandbox has read tells a later one whatever it likes.
 # And calls by which a process steps back behind all others: it would wait, and not be charged.
 # And calls of which the kernel counts each, for all: who reads the count, however late, is told.
-# The counts themselves, in files of /proc that belong to no process, are covered, too; sysinfo
-# tells the memory and the load of this moment.
+# The counts themselves are in /proc, which is not there, as is who else has a page in its memory;
+# sysinfo tells the memory and the load of this moment.
 # What waits for many files (epoll) takes memory that no process has. A user of a machine may have
 # so much of it: one sandbox could take that of all. Python itself waits in another way then.
 # And attributes of a file: a list of who may use a node of /dev is one.
@@ -235,19 +237,6 @@ def _told() -> dict[str, bytes]:
     return texts
 
 
-def _untold(files: Container[str]) -> list[str]:
-    """Options that cover what belongs to no process in /proc, but for these files."""
-    options = []
-    for path in sorted(_PROC.iterdir()):
-        if path.is_symlink() or path.name.isdigit() or str(path) in files:
-            continue
-        if path.is_dir():
-            options += ["--size", "4096", "--tmpfs", str(path), "--remount-ro", str(path)]
-        else:
-            options += ["--ro-bind", "/dev/null", str(path)]  # which nobody can open there
-    return options
-
-
 def command(
     program: Sequence[str], files: Mapping[str, int], limits: Limits, rules: int | None = None
 ) -> list[str]:
@@ -259,7 +248,7 @@ def command(
         limits: what it may use.
         rules: file descriptor with the rules for calls of the system.
     """
-    options = [*_OPTIONS, *_untold(files)]
+    options = [*_OPTIONS]
     for path in map(Path, _SYSTEM):
         if path.is_symlink():
             options += ["--symlink", str(path.readlink()), str(path)]
@@ -274,6 +263,7 @@ def command(
         options += ["--remount-ro", path]
     for name, number in files.items():
         options += ["--ro-bind-data", str(number), name]
+    options += ["--remount-ro", str(_PROC)]
     for name, value in _ENVIRONMENT.items():
         options += ["--setenv", name, value]
     if rules is not None:
@@ -332,11 +322,15 @@ def _sockets(process: psutil.Process) -> int:
     return 0
 
 
-def _numbers(process: psutil.Process) -> set[str]:
-    """The processes of its sandbox, by the numbers that they have there."""
+def _children(process: psutil.Process) -> set[str]:
+    """The numbers of its children, read at once: psutil misses who ends while it looks."""
+    found: set[str] = set()
     with contextlib.suppress(OSError):  # it has just ended
-        return set(filter(str.isdigit, os.listdir(f"/proc/{process.pid}/root/proc")))
-    return set()
+        for thread in os.listdir(f"/proc/{process.pid}/task"):
+            with contextlib.suppress(OSError):
+                path = Path(f"/proc/{process.pid}/task/{thread}/children")
+                found.update(path.read_text().split())
+    return found
 
 
 def _names(process: psutil.Process) -> int:
@@ -505,7 +499,7 @@ class Sandbox:
                 sockets = sockets or _sockets(child)
                 names = names or _names(child)
                 waited = max(waited, starved(child.pid))
-                self._inside = self._inside or _numbers(child)
+                self._inside |= {str(child.pid), *_children(child)}
         if memory > limit:  # which counts what they share several times
             with contextlib.suppress(psutil.Error):
                 memory = sum(map(_memory, inside))

@@ -541,8 +541,8 @@ ATTACKS: dict[str, Attack] = {
     ),
     "answers_by_itself": cheats(
         "return 1",
-        "import fcntl, json\nends = {}\nfor n in range(3, 64):\n    try:\n"
-        "        if os.readlink(f'/proc/self/fd/{n}').startswith('pipe'):\n"
+        "import fcntl, json, stat\nends = {}\nfor n in range(3, 64):\n    try:\n"
+        "        if stat.S_ISFIFO(os.fstat(n).st_mode):\n"
         "            ends[fcntl.fcntl(n, 3) & 1] = n\n    except OSError: pass\n"
         "os.write(ends[1], b'{\"ready\": true}\\n')\n"
         "with os.fdopen(os.dup(ends[0])) as asked:\n    for line in iter(asked.readline, ''):\n"
@@ -638,10 +638,10 @@ ATTACKS: dict[str, Attack] = {
         "left out",
     ),
     "closes_the_line": Attack(
-        (HONEST["sinusoidal"], "import fcntl, threading\nends = [n for n in range(3, 64)\n"
-         "    if os.path.exists(f'/proc/self/fd/{n}') and not fcntl.fcntl(n, fcntl.F_GETFL) & 3\n"
-         "    and os.readlink(f'/proc/self/fd/{n}').startswith('pipe')]\n"
-         "list(map(os.close, ends))", HONEST["dot_product"], HONEST["moved"]),
+        (HONEST["sinusoidal"], "import fcntl, stat\nfor n in range(3, 64):\n    try:\n"
+         "        if stat.S_ISFIFO(os.fstat(n).st_mode) and not fcntl.fcntl(n, 3) & 3:\n"
+         "            os.close(n)\n    except OSError: pass",
+         HONEST["dot_product"], HONEST["moved"]),
         ("mended_sinusoidal",),
         FULL,
         "cell 5, .* was left out: it ended Python",

@@ -840,7 +840,7 @@ signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for _ in range(4):
     if not os.fork():
         while True:
-            end = time.process_time() + 0.02
+            end = time.process_time() + 0.002
             while time.process_time() < end:
                 pass
             if os.fork():
@@ -1080,10 +1080,8 @@ for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_VSO
 socket.socket(socket.AF_UNIX)
 kept = {"cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version"}
 for folder, folders, names in os.walk("/proc"):
-    folders[:] = [name for name in folders if not name.isdigit()]
-    for path in (os.path.join(folder, name) for name in set(names) - kept):
-        if not os.path.islink(path):
-            told(path, lambda: open(path, "rb").close())
+    for name in {os.path.join(folder, name)[6:] for name in names} - kept - {"self/schedstat"}:
+        told(name, list)
 first = {name: open("/proc/" + name).read() for name in sorted(kept)}
 assert os.cpu_count() and "ctxt" not in first["stat"] and "MemTotal" in first["meminfo"]
 time.sleep(2)
