@@ -1,9 +1,10 @@
 """Run a program in a sandbox of bubblewrap, with limits, and talk with it line by line.
 
 Inside there is the system, the Python that runs this and what it is given by name, all read-only;
-a private /tmp; no network, be it its own, of which the kernel counts each packet, for all; of /proc,
-which tells what others do, some files as they were before. There is no home, no other submission,
-no master, wherever they lie: what is inside of a folder that is shown, such as /usr/src, is covered.
+a private /tmp; no network, be it its own, of which the kernel counts each packet, for all; and of
+/proc, which tells what others do, some files as they were before. There is no home, no other
+submission, no master, wherever they lie: what is inside of a folder that is shown, such as
+/usr/src, is covered.
 
 Limits, by default: 8 GiB of address space for each process, 4 GiB of memory for all; 16 MiB for
 each file, 1 GiB for all in /tmp, and none without a name; 512 open files for each process; 200
@@ -66,6 +67,7 @@ _OPTIONS = (
     f"--cap-drop ALL --clearenv --hostname sandbox --dev /dev --size 4096 --tmpfs {_PROC} "
     f"--ro-bind-try {_WAITED} {_WAITED} "
     "--dev-bind /dev/null /dev/zero "  # of which memory could be made
+    "--dev-bind /dev/null /dev/tty "  # the machine's node, too: what is written to it sets its time
     f"--size 1048576 --tmpfs /dev/shm --remount-ro /dev --size {GIB} --tmpfs /tmp --chdir /tmp"
 ).split()
 # Calls of the system that make memory which belongs to no process, or look into another one. A pipe
@@ -82,7 +84,8 @@ _OPTIONS = (
 # sysinfo tells the memory and the load of this moment.
 # What waits for many files (epoll) takes memory that no process has. A user of a machine may have
 # so much of it: one sandbox could take that of all. Python itself waits in another way then.
-# And attributes of a file: a list of who may use a node of /dev is one.
+# And calls that tell who else has a page in its memory, or whether what stands around it was read.
+# And the kernel's log. And attributes of a file: a list of who may use a node of /dev is one.
 _FILES = 512
 _SOCKETS = 200  # in all
 _NAMES = 100_000  # of files, links and folders, in all
@@ -101,7 +104,8 @@ _FORBIDDEN = {
                             "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
                             "setxattrat": 463, "removexattr": 197, "lremovexattr": 198,
                             "fremovexattr": 199, "removexattrat": 466, "file_setattr": 469,
-                            "epoll_create": 213, "epoll_create1": 291}),
+                            "move_pages": 279, "mbind": 237, "migrate_pages": 256,
+                            "syslog": 103, "epoll_create": 213, "epoll_create1": 291}),
     "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186,
                              "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
                              "keyctl": 219, "add_key": 217, "bpf": 280,
@@ -116,7 +120,8 @@ _FORBIDDEN = {
                              "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7,
                              "setxattrat": 463, "removexattr": 14, "lremovexattr": 15,
                              "fremovexattr": 16, "removexattrat": 466, "file_setattr": 469,
-                             "epoll_create1": 20}),
+                             "move_pages": 239, "mbind": 235, "migrate_pages": 238,
+                             "syslog": 116, "epoll_create1": 20}),
 }  # fmt: skip
 # Calls that change what stands of a file beside its content. The nodes of /dev are the machine's
 # own, and who grades as root owns them: without rights to /dev/null no sandbox begins, and their
@@ -132,7 +137,8 @@ _QUIET = {
 _IN_PART = (  # a call, one of its arguments, the bits of it that count, and forbidden values
     ({"x86_64": 9, "aarch64": 222}, 3, 0x21, [0x21]),  # mmap: MAP_SHARED | MAP_ANONYMOUS
     ({"x86_64": 54, "aarch64": 208}, 2, 0xFFFFFFFF, [7, 8]),  # setsockopt: SO_SNDBUF, SO_RCVBUF
-    ({"x86_64": 28, "aarch64": 233}, 2, 0xFFFFFFFF, [20, 21]),  # madvise: MADV_COLD, MADV_PAGEOUT
+    # madvise: MADV_RANDOM, MADV_COLD, MADV_PAGEOUT
+    ({"x86_64": 28, "aarch64": 233}, 2, 0xFFFFFFFF, [1, 20, 21]),
     # preadv2: RWF_NOWAIT, RWF_DONTCACHE
     ({"x86_64": 327, "aarch64": 286}, 5, 0x88, [0x08, 0x80, 0x88]),
     ({"x86_64": 41, "aarch64": 198}, 0, 0xFFFFFFFF, [0, *range(2, 64)]),  # socket: all but AF_UNIX

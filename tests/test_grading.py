@@ -1025,6 +1025,7 @@ numbers = {  # of each call: what x86_64 and aarch64 call it, and how it is call
                                      room, 0),
     "pages of another, aged": (440, 440, os.pidfd_open(os.getpid()),
                                (ctypes.c_size_t * 2)(pages.value, 4096), one, 20, 0),
+    "pages, and none around them": (28, 233, pages, size, 1),
     "pages, aged": (28, 233, pages, size, 20),
     "pages, out": (28, 233, pages, size, 21),
     "reading what is in memory": (327, 286, seen.fileno(), part, one, place, place, 0x08),
@@ -1043,6 +1044,12 @@ numbers = {  # of each call: what x86_64 and aarch64 call it, and how it is call
     "a list of what is waited for": (213, 20, one),
     "a list of what is waited for, by and by": (291, 20, 0),
     "the memory of this moment": (99, 179, ctypes.create_string_buffer(512)),
+    "the log of the kernel": (103, 116, 10, 0, 0),
+    "who else has pages": (279, 239, 0, one, (ctypes.c_size_t * 1)(pages.value), None,
+                           (ctypes.c_int * 1)(), 2),
+    "who else has pages, in a rule": (237, 235, pages, size, 0, None, 0, 0),
+    "who else has pages, of all": (256, 238, 0, 2, (ctypes.c_long * 1)(1),
+                                   (ctypes.c_long * 1)(1)),
     "an attribute": (188, 5, b"own", b"user.x", b"1", one, 0),
     "an attribute of no link": (189, 6, b"own", b"user.x", b"1", one, 0),
     "an attribute of what is open": (190, 7, own.fileno(), b"user.x", b"1", one, 0),
@@ -1078,6 +1085,7 @@ told("locked memory", lambda: mmap.mmap(-1, 4096, flags=0x2022))
 for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_VSOCK):
     told(str(family), lambda: socket.socket(family, socket.SOCK_DGRAM))
 socket.socket(socket.AF_UNIX)
+told("the terminal", lambda: [1][os.stat("/dev/tty").st_rdev == os.stat(os.devnull).st_rdev])
 kept = {"cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version"}
 for folder, folders, names in os.walk("/proc"):
     for name in {os.path.join(folder, name)[6:] for name in names} - kept - {"self/schedstat"}:
