@@ -49,7 +49,6 @@ _PROC = Path("/proc")
 _TOLD = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")  # of _PROC
 _WAITED = str(_PROC / "self" / "schedstat")  # how long the first process has waited: itself alone
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
-_PACKAGES = ("lib*/python3*/*-packages", "envs/*/lib*/python3*/*-packages")  # of a Python
 _ENVIRONMENT = {
     "PATH": f"{sys.prefix}/bin:/usr/bin:/bin",
     "HOME": "/tmp",
@@ -225,12 +224,17 @@ def _covered(private: Sequence[Path]) -> set[Path]:
     }
 
 
+@functools.cache
+def _copies(root: Path) -> list[Path]:
+    """Folders below this one that are called as the package is: a second or so, once in a run."""
+    walked = os.walk(root)
+    return [Path(top, "posenc").resolve() for top, names, _ in walked if "posenc" in names]
+
+
 def _hidden() -> list[Path]:
     """Folders in which nobody may look: whatever has all of posenc, but for what is graded with."""
-    roots = {Path("/usr"), Path("/usr/local"), Path(sys.base_prefix).resolve()}
-    patterns = [f"{packages}/posenc" for packages in _PACKAGES]
-    found = {path.resolve() for root in roots for one in patterns for path in root.glob(one)}
-    own = {path.resolve() for path in Path(sys.prefix).glob(patterns[0])}
+    found = {path for root in _shown() for path in _copies(root.resolve())}
+    own = {path.resolve() for path in Path(sys.prefix).glob("lib*/python3*/*-packages/posenc")}
     return sorted(path for path in {*found, _WHEELS} - own if path.is_dir())
 
 

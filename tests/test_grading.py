@@ -1118,14 +1118,15 @@ def test_what_nobody_counts_or_all_sandboxes_share_is_out_of_reach():
 
 
 def test_a_second_posenc_is_not_in_the_sandbox(tmp_path, monkeypatch):
-    for place in ("lib/python3.12/site-packages", "envs/hub/lib/python3.11/site-packages"):
+    places = ("lib/python3.12/site-packages", "envs/hub/lib/python3.11/site-packages")
+    for place in (*places, "local/src/hub/lib/python3.11/site-packages", "share/course"):
         for name in ("posenc", "numpy"):
             (tmp_path / place / name).mkdir(parents=True)
             (tmp_path / place / name / f"{name}.py").touch()
     monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
     look = sandbox.command(["find", str(tmp_path), "-name", "*.py"], {}, sandbox.Limits())
     found = subprocess.run(look, capture_output=True, check=True, text=True).stdout
-    assert [Path(line).name for line in found.split()] == ["numpy.py"] * 2
+    assert [Path(line).name for line in found.split()] == ["numpy.py"] * 4
 
 
 SEARCHES = """
