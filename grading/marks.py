@@ -153,7 +153,7 @@ def judge(
             mark.verdicts = report["verdicts"].get(asked.name) or [failed] * len(asked.tests)
             mark.untouched = assignment.given_cells.get(asked.name) in kept
         marks.append(mark)
-    remarks += _missing(assignment, notebook.words("\n".join(code)), cells)
+    remarks += _missing(marks, notebook.words("\n".join(code)), cells)
     raised = [f"below “{where[int(n)]}”: {plain(text)}" for n, text in report["raised"].items()]
     if len(raised) > _MOST:
         raised[_MOST:] = [f"and in {len(raised) - _MOST} more cells"]
@@ -268,12 +268,12 @@ def _passed_over(numbers: Sequence[int], cells: Sequence, assignment: Assignment
     return [f"cell {places} calls {_NOT_THERE}"]
 
 
-def _missing(assignment: Assignment, words: set[str], cells: Sequence) -> list[str]:
-    names = [asked.name for asked in assignment.questions if not asked.written]
+def _missing(marks: Sequence[Mark], words: set[str], cells: Sequence) -> list[str]:
+    names = [mark.asked.name for mark in marks if not mark.asked.written]
     missing = [name for name in names if name not in words]
     if not cells or not missing:
         return []
-    if len(missing) == len(names):
+    if len(missing) == len(names) and not any(mark.answer for mark in marks):
         return ["it answers no question of this assignment: is it another's?"]
     return [f"nothing is named {', '.join(missing)}"]
 

@@ -1093,6 +1093,20 @@ def test_a_proof_that_is_not_below_its_heading_is_pointed_at(assignment):
     assert "own text" not in proof(assignment, ("markdown", f"## 5.3 The proof\n\n{text}"))
 
 
+def test_who_answers_only_what_is_written_has_answered(assignment):
+    (title,) = (asked.title for asked in assignment.questions if asked.written)
+    other = [("code", "1 + 1")]
+    none, eve = (
+        judge("eve", cells, empty(""), assignment)
+        for cells in (other, [*other, ("markdown", f"## {title}\n\nBecause R is a rotation.")])
+    )
+    assert none.remarks == ["it answers no question of this assignment: is it another's?"]
+    assert "another&#39;s?</p>" in feedback.page("5", none)
+    names = [asked.name for asked in assignment.questions if not asked.written]
+    assert eve.remarks == [f"nothing is named {', '.join(names)}"]
+    assert f"Nothing is named {', '.join(names)}.</p>" in feedback.page("5", eve)
+
+
 def test_a_proof_that_stands_in_a_cell_of_code_is_pointed_at(assignment):
     (title,) = (asked.title for asked in assignment.questions if asked.written)
     place, heading = len(handed_out(assignment).cells), ("markdown", f"## {title}")
