@@ -5,10 +5,12 @@
 - Moodle: a folder `First Last_123_assignsubmission_file_` a student, or files named so; of several
   notebooks the one with the latest date counts, and a remark asks for a look.
 
-Every file gets an entry, with a reason if it is not graded. Nothing is unpacked to disk. A name
-that several may mean is nobody's: each has it with his number, or with a hash of his file's name.
+Every file gets an entry, with a reason if it is not graded. Nothing is unpacked to disk, and of a
+student's files the newest alone is read. A name that several may mean is nobody's: each has it with
+his number, or with a hash of his file's name.
 """
 
+import contextlib
 import hashlib
 import lzma
 import re
@@ -18,8 +20,9 @@ import unicodedata
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from grading.names import UNSEEN, normal, read_as
@@ -35,6 +38,9 @@ _MOODLE = re.compile(r"([^/]+?)_(\d{1,18})_assignsubmission_\w+?_?(?:/.*|_[^/]*)
 _OWNED = re.compile(r"_\d{1,18}_assignsubmission(?=_)")  # behind a name, in Moodle
 
 
+Reader = Callable[[], tuple[bytes, str]]  # what is in a file, or why it cannot be read
+
+
 @dataclass(frozen=True)
 class Submission:
     """One file.
@@ -47,6 +53,7 @@ class Submission:
         id: the student's number in Canvas or Moodle.
         order: what decides which of a student's files is the newest.
         remark: for the instructor, if that is not certain.
+        reader: what reads the content, as long as it is not read.
     """
 
     student: str
@@ -56,11 +63,17 @@ class Submission:
     id: str = ""
     order: int = 0
     remark: str = ""
+    reader: Reader | None = None
 
 
 def gather(path: Path) -> list[Submission]:
     """All submissions in a folder or zip, sorted by student; of a student's files one is graded."""
-    files = list(_from_zip(path) if path.is_file() else _from_folder(path))
+    with _opened(path) as archive:
+        files = list(_from_zip(archive) if archive else _from_folder(path))
+        return _gathered(files)
+
+
+def _gathered(files: list[tuple[str, Reader, str, int]]) -> list[Submission]:
     around = _common_folder([file for file, _, fault, _ in files if not fault])
     files = [(file.removeprefix(around), *rest) for file, *rest in files]
     notebooks = [file for file, _, fault, _ in files if not fault]
@@ -94,7 +107,20 @@ def _several(file: str) -> bool:
     return len(_OWNED.findall(file.partition("/")[0])) > 1
 
 
-def _from_folder(folder: Path) -> Iterator[tuple[str, bytes, str, int]]:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile | None]:
+    """The zip, None for a folder."""
+    if not path.is_file():
+        yield None
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except zipfile.BadZipFile:
+        sys.exit(f"{path.name} is neither a folder nor a zip")
+
+
+def _from_folder(folder: Path) -> Iterator[tuple[str, Reader, str, int]]:
     if not folder.is_dir():
         sys.exit(f"there is no folder or zip {folder.name!r}; give one with a notebook a student")
     for path in sorted(folder.iterdir()):
@@ -105,35 +131,36 @@ def _from_folder(folder: Path) -> Iterator[tuple[str, bytes, str, int]]:
             if stat.S_ISREG(kind):
                 fault = _fault(name, file.lstat().st_size)
                 time = int(file.lstat().st_mtime)
-                yield name, b"" if fault else file.read_bytes(), fault, time
+                yield name, partial(_read_file, file), fault, time
             else:
                 known = {stat.S_ISLNK: "a link", stat.S_ISDIR: "a folder"}
                 what = next((text for is_it, text in known.items() if is_it(kind)), "no file")
-                yield name, b"", f"it is {what}, not a notebook", 0
+                yield name, partial(_read_file, file), f"it is {what}, not a notebook", 0
 
 
-def _from_zip(path: Path) -> Iterator[tuple[str, bytes, str, int]]:
+def _read_file(file: Path) -> tuple[bytes, str]:
+    return file.read_bytes(), ""
+
+
+def _from_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, Reader, str, int]]:
+    infos = [info for info in archive.infolist() if not info.is_dir()]
+    if len(infos) > MOST:
+        sys.exit(f"{Path(archive.filename).name} holds more than {MOST} files")
+    for info in infos:
+        date = int("".join(f"{part:02}" for part in info.date_time))
+        fault = _fault(info.filename, info.file_size)
+        yield info.filename, partial(_read_part, archive, info), fault, date
+
+
+def _read_part(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[bytes, str]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            infos = [info for info in archive.infolist() if not info.is_dir()]
-            if len(infos) > MOST:
-                sys.exit(f"{path.name} holds more than {MOST} files")
-            for info in infos:
-                fault = _fault(info.filename, info.file_size)
-                content = b""
-                if not fault:
-                    try:
-                        with archive.open(info) as file:
-                            content = file.read(LARGEST + 1)
-                    except (OSError, EOFError, ValueError, RuntimeError, zlib.error,
-                            lzma.LZMAError, zipfile.BadZipFile, NotImplementedError):  # fmt: skip
-                        fault = "it cannot be read in the zip"
-                if len(content) > LARGEST:
-                    fault, content = _fault(info.filename, LARGEST + 1), b""
-                date = int("".join(f"{part:02}" for part in info.date_time))
-                yield info.filename, content, fault, date
-    except zipfile.BadZipFile:
-        sys.exit(f"{path.name} is neither a folder nor a zip")
+        with archive.open(info) as file:
+            content = file.read(LARGEST + 1)
+    except (OSError, EOFError, ValueError, RuntimeError, zlib.error,
+            lzma.LZMAError, zipfile.BadZipFile, NotImplementedError):  # fmt: skip
+        return b"", "it cannot be read in the zip"
+    fault = _fault(info.filename, len(content))
+    return b"" if fault else content, fault
 
 
 def _fault(name: str, size: int) -> str:
@@ -144,19 +171,19 @@ def _fault(name: str, size: int) -> str:
     return f"it is larger than {LARGEST // 2**20} MiB" if size > LARGEST else ""
 
 
-def _named(file: str, content: bytes, fault: str, time: int, form: re.Pattern | None) -> Submission:
+def _named(file: str, reader: Reader, fault: str, time: int, form: re.Pattern | None) -> Submission:
     match = form.fullmatch(file) if form else None
     if match and form is _CANVAS:
         again = re.search(r"-(\d{1,3})\.ipynb$", file, re.IGNORECASE)  # a resubmission is numbered
         order = int(match[3]) * 1000 + min(int(again[1]) if again else 0, 999)
-        return Submission(printable(match[1]), file, content, fault, match[2], order)
+        return Submission(printable(match[1]), file, b"", fault, match[2], order, reader=reader)
     is_theirs = match is not None and _several(file)
     if match and not is_theirs:
-        return Submission(printable(match[1]), file, content, fault, match[2], time)
+        return Submission(printable(match[1]), file, b"", fault, match[2], time, reader=reader)
     is_named = file.casefold().endswith(".ipynb") and (not fault or "larger" in fault)
     plain = file[: -len(".ipynb")] if is_named else file
     remark = "Moodle's name of it can be read as that of several students" * is_theirs
-    return Submission(printable(plain), file, content, fault, remark=remark)
+    return Submission(printable(plain), file, b"", fault, remark=remark, reader=reader)
 
 
 def printable(name: str) -> str:
@@ -207,13 +234,24 @@ def _newest(found: list[Submission]) -> Iterator[Submission]:
 
     apart = [(free(name), files, others) for name, files, others in _apart(list(groups.values()))]
     for name, files, others in apart:
-        files.sort(key=lambda one: (not one.fault, one.order, one.file))
+        files = _in_order(files)
         remark = "; ".join(filter(None, (files[-1].remark, _doubt(files), others)))
         yield replace(files[-1], student=name, remark=remark)
         for older in files[:-1]:
             reason = older.fault or f"{printable(files[-1].file)} is newer, and was graded"
             shown = free(f"{name}: {printable(older.file)}")
             yield replace(older, student=shown, content=b"", fault=reason, id="")
+
+
+def _in_order(files: list[Submission]) -> list[Submission]:
+    """Who cannot be graded first, the newest last: it is read, and no other that can be."""
+    while True:
+        files = sorted(files, key=lambda one: (not one.fault, one.order, one.file))
+        newest = files[-1]
+        if newest.fault or newest.reader is None:
+            return [replace(one, reader=None) for one in files]
+        content, fault = newest.reader()
+        files[-1] = replace(newest, content=content, fault=fault, reader=None)
 
 
 def _apart(groups: list[list[Submission]]) -> Iterator[tuple[str, list[Submission], str]]:

@@ -295,6 +295,30 @@ def test_a_damaged_part_of_a_zip_costs_that_part_alone(tmp_path):
     assert faults == {"doejane": "", "roe": "it cannot be read in the zip"}
 
 
+def test_of_many_files_of_one_student_the_newest_that_can_be_read_takes_memory(tmp_path):
+    path = tmp_path / "canvas.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(1, 9):
+            archive.writestr(f"doejane_11_{number}_a.ipynb", f"{number}".ljust(2**24))
+    data = bytearray(path.read_bytes())
+    start = data.index(b"doejane_11_8_a.ipynb") + len("doejane_11_8_a.ipynb")
+    data[start : start + 9] = b"\xff" * 9
+    path.write_bytes(data)
+    tracemalloc.start()
+    try:
+        found = submissions.gather(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**26  # all of them have 2**27
+    finally:
+        tracemalloc.stop()
+    (graded,) = (one for one in found if not one.fault)
+    assert (graded.file, graded.content.strip()) == ("doejane_11_7_a.ipynb", b"7")
+    assert {one.fault for one in found} == {
+        "",
+        "it cannot be read in the zip",
+        "doejane_11_7_a.ipynb is newer, and was graded",
+    }
+
+
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), MemoryError()])
 def test_what_the_grader_lacks_is_no_students_fault(error, monkeypatch):
     def examine(*_):
