@@ -6,15 +6,17 @@ a private /tmp; no network, be it its own, of which the kernel counts each packe
 submission, no master, wherever they lie: what is inside of a folder that is shown, such as
 /usr/src, is covered.
 
-Limits, by default: 8 GiB of address space for each process, 4 GiB of memory for all; 16 MiB for
-each file, 1 GiB for all in /tmp, and none without a name; 512 open files for each process; 200
-processes and threads, and as many sockets; 100 000 files, of which each takes memory of the kernel.
-The kernel does not hold root to the last three, and to no sum of memory: for these the sandbox is
-looked at several times a second, so a fork bomb may slow the machine down for some seconds.
+Limits, by default: 8 GiB of address space for each process, in no more than 10 000 parts, 4 GiB of
+memory for all; 16 MiB for each file, 1 GiB for all in /tmp, and none without a name; 512 open files
+for each process; 100 processes and threads; 200 sockets, 16 terminals, 100 000 files, of which each
+takes memory of the kernel. The kernel does not hold root to the number of processes, and nobody to
+the numbers behind it, to the parts and to a sum of memory: for these the sandbox is looked at
+several times a second, so a fork bomb may slow the machine down for some seconds.
 """
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import platform
@@ -88,6 +90,8 @@ _OPTIONS = (
 _FILES = 512
 _SOCKETS = 200  # in all
 _NAMES = 100_000  # of files, links and folders, in all
+_TERMINALS = 16  # in all: there are so many for the machine
+_PARTS = 10_000  # of the memory of a process
 _LOOKS = 5.0  # a second, on average
 _FORBIDDEN = {
     "x86_64": (0xC000003E, {"memfd_create": 319, "memfd_secret": 447, "shmget": 29, "ptrace": 101,
@@ -172,7 +176,7 @@ class Limits:
     seconds: float = 600.0
     cell_seconds: float = 120.0
     memory: float = 4.0
-    processes: int = 200
+    processes: int = 100
     by_user: bool = False
     private: tuple[Path, ...] = field(default=(), repr=False)
 
@@ -353,6 +357,22 @@ def _names(process: psutil.Process) -> int:
     return count
 
 
+def _terminals(process: psutil.Process) -> int:
+    """The terminals of its sandbox."""
+    root = f"/proc/{process.pid}/root"
+    with contextlib.suppress(OSError):  # as above
+        if not os.path.samefile(root, "/"):
+            return sum(map(str.isdigit, os.listdir(f"{root}/dev/pts")))
+    return 0
+
+
+def _parts(process: psutil.Process) -> int:
+    """The parts of its memory, of which the kernel keeps a record each; no more than are told."""
+    with contextlib.suppress(OSError), open(f"/proc/{process.pid}/maps", "rb") as file:
+        return sum(1 for _ in itertools.islice(file, _PARTS + 1))
+    return 0
+
+
 def _tried(limits: Limits) -> str:
     """Why there can be no sandbox here, "" if there can."""
     if not shutil.which("bwrap"):
@@ -494,7 +514,8 @@ class Sandbox:
         Raises:
             Ended: if it breaks one, or has used more than `deadline` seconds.
         """
-        count, memory, sockets, names, used, waited = 0, 0, 0, 0, 0.0, self._waited
+        count, memory, sockets, names, terminals = 0, 0, 0, 0, 0
+        used, waited = 0.0, self._waited
         before, self._inside = self._inside, set()
         inside, limit = [], self.limits.memory * GIB
         with contextlib.suppress(psutil.Error):
@@ -508,6 +529,7 @@ class Sandbox:
                 self._own[child.pid, child.create_time()] = times.user + times.system
                 sockets = sockets or _sockets(child)
                 names = names or _names(child)
+                terminals = terminals or _terminals(child)
                 waited = max(waited, starved(child.pid))
                 self._inside |= {str(child.pid), *_children(child)}
         if memory > limit:  # which counts what they share several times
@@ -524,5 +546,9 @@ class Sandbox:
             raise Ended(f"it opened more than {_SOCKETS} sockets")
         if names > _NAMES:
             raise Ended(f"it made more than {_NAMES} files")
+        if terminals > _TERMINALS:
+            raise Ended(f"it opened more than {_TERMINALS} terminals")
+        if inside and _parts(random.choice(inside)) > _PARTS:  # of one at a time: it takes long
+            raise Ended(f"it cut its memory into more than {_PARTS} parts")
         if memory > limit:
             raise Ended(f"it used more than {self.limits.memory:g} GiB of memory")

@@ -763,6 +763,30 @@ def test_files_are_counted_for_each_takes_memory_of_the_kernel(place):
     assert done.stdout == "it made more than 100000 files\n"
 
 
+HELD = {
+    "it opened more than 16 terminals": """
+kept = [os.openpty() for _ in range(20)]
+""",
+    "it cut its memory into more than 10000 parts": """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+place = libc.mmap(None, ctypes.c_size_t(2**27), 0, 0x22, -1, ctypes.c_long(0))
+for page in range(0, 2**15, 2):
+    libc.mprotect(ctypes.c_void_p(place + 4096 * page), ctypes.c_size_t(4096), 1)
+""",
+}
+
+
+@pytest.mark.parametrize("said", HELD)
+def test_what_the_kernel_keeps_for_a_process_is_counted(said):
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    held = f"import os, time\n{HELD[said]}\ntime.sleep(5)\nprint(1, flush=True)\ntime.sleep(600)"
+    command = [PYTHON, "-c", TABLED, held]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, env=settings)
+    assert done.stdout == f"{said}\n"
+
+
 UNWAITED = """
 import os, signal, sys, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # now nobody waits for them
