@@ -5,12 +5,13 @@ import csv
 import hashlib
 import io
 import os
+import shutil
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from grading import feedback, pages
-from grading.assignment import Assignment
+from grading.assignment import Asked, Assignment
 from grading.marks import Graded
 from grading.names import slug
 from grading.similar import compare
@@ -69,12 +70,21 @@ def write_all(
     write_zip(out / "feedback.zip", pages_back)
     for asked in assignment.questions:
         if asked.written:
-            page = pages.answers_page(assignment, asked, marked)
-            write(out / "answers" / f"{slug(asked.name)}.html", page)
+            write_answers(out / "answers", assignment, asked, marked)
     alike = compare(marked, assignment.given_lines)
     pairs = [[f"{share:.2f}", *pair] for share, *pair in alike.pairs]
     write(out / "alike.csv", table([["share", "student", "other"], *pairs]))
     write(out / "class.html", pages.class_page(assignment, marked, alike))
+
+
+def write_answers(folder: Path, assignment: Assignment, asked: Asked, marked: list[Graded]) -> None:
+    """Write the page of a written question, and its pictures; those of another time go."""
+    page, pictures = pages.answers_page(assignment, asked, marked)
+    write(folder / f"{slug(asked.name)}.html", page)
+    shutil.rmtree(folder / slug(asked.name), ignore_errors=True)
+    for name, data in pictures.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(data)
 
 
 def write_zip(path: Path, made: dict[str, str]) -> None:

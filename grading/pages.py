@@ -113,14 +113,25 @@ def class_page(assignment: Assignment, marked: list[Graded], alike: Alike) -> st
     )
 
 
-def answers_page(assignment: Assignment, asked: Asked, marked: list[Graded]) -> str:
-    """One written question: its text and rubric, and beside them every answer."""
+def answers_page(
+    assignment: Assignment, asked: Asked, marked: list[Graded]
+) -> tuple[str, dict[str, bytes]]:
+    """One written question: its text and rubric, and beside them every answer.
+
+    Returns:
+        The page, and the pictures in its answers: files beside it, since those of a class are many.
+    """
     marks = {one.student: mark for one in marked if not one.fault for mark in one.marks
              if mark.asked.name == asked.name}  # fmt: skip
-    return TEMPLATES.get_template("answers.html.j2").render(
+    pictures: dict[str, bytes] = {}
+    page = TEMPLATES.get_template("answers.html.j2").render(
         title=assignment.title,
         asked=asked,
         prompt=rendered.page_part([(asked.prompt.partition("\n")[2], {})]),
         rubric=rendered.page_part([(asked.rubric, {})]),
-        answers=list(marks.items()),
+        answers=[
+            (student, mark, rendered.linked(mark.shown, slug(asked.name), pictures))
+            for student, mark in marks.items()
+        ],
     )
+    return page, pictures

@@ -8,6 +8,7 @@ long, the page shows the text as it was typed.
 
 import base64
 import functools
+import hashlib
 import html
 import io
 import re
@@ -35,6 +36,7 @@ LARGEST = 16_000_000  # characters of all pictures in an answer: six photos of 2
 MOST_PIXELS = 100_000_000  # of all pictures in an answer: eight photos of 12 million
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _SOURCE = re.compile(rf"data:(?:{'|'.join(PICTURES)});base64,[A-Za-z0-9+/=]+")
+_EMBEDDED = re.compile(r'<img src="data:image/(\w+);base64,([^"]+)"')  # in what `_clean` returns
 # As HTML, which is how one gives a picture a width
 _IMAGE = re.compile(
     r"""<img\b[^<>]{0,300}?\bsrc=["']?(attachment:[^"'<>\s]{1,200}+)[^<>]{0,300}+>"""
@@ -76,6 +78,18 @@ def page_part(pieces: Pieces) -> Markup:
         pieces: text of each cell, and its pictures: name -> data URI.
     """
     return _made(pieces)[0]
+
+
+def linked(written: Markup, folder: str, files: dict[str, bytes]) -> Markup:
+    """The same HTML with its pictures in a folder: those are added to its files, by their names."""
+
+    def named(match: re.Match) -> str:
+        data = base64.b64decode(match[2])
+        name = f"{folder}/{hashlib.sha256(data).hexdigest()[:16]}.{match[1]}"
+        files[name] = data
+        return f'<img src="{name}"'
+
+    return Markup(_EMBEDDED.sub(named, written))
 
 
 def fault(pieces: Pieces) -> str:

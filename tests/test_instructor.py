@@ -1397,7 +1397,7 @@ def test_one_question_of_all_students_stands_beside_its_rubric(assignment):
     asked = next(asked for asked in assignment.questions if asked.written)
     marked = [Graded(n, [Mark(asked, answer=[(text, {})], given=given, comment="Well <b>")])
               for n, text, given in (("ann", "$R_m$", 3.5), ("bob", "# 4 of 4", None))]  # fmt: skip
-    page = pages.answers_page(assignment, asked, [*marked, graded("old", fault="is newer")])
+    page, _ = pages.answers_page(assignment, asked, [*marked, graded("old", fault="is newer")])
     soup = BeautifulSoup(page, "html.parser")
     assert "Model answer." in soup.select_one(".beside").get_text()
     assert "Rubric" in soup.select_one(".beside").get_text()
@@ -1406,7 +1406,28 @@ def test_one_question_of_all_students_stands_beside_its_rubric(assignment):
     assert soup.select_one(".answer msub")
     assert "Well <b>" in soup.get_text()
     policy = soup.select_one("meta[http-equiv=Content-Security-Policy]")["content"]
-    assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    assert policy == "default-src 'none'; img-src data: 'self' file:; style-src 'unsafe-inline'"
+
+
+def test_pictures_of_a_question_are_files_beside_its_page(assignment, tmp_path):
+    (asked,) = (asked for asked in assignment.questions if asked.written)
+
+    def handed_in(*pictures):
+        marks = [
+            Mark(asked, answer=[("![a](attachment:a.png)", {"a.png": one})]) for one in pictures
+        ]
+        marked = [Graded(f"s{n}", [mark]) for n, mark in enumerate(marks)]
+        outputs.write_answers(tmp_path, assignment, asked, marked)
+        soup = BeautifulSoup((tmp_path / f"{asked.name}.html").read_text(), "html.parser")
+        sources = [image["src"] for image in soup.find_all("img")]
+        files = {path.relative_to(tmp_path) for path in tmp_path.rglob("*.*g")}
+        assert files == {*map(Path, sources)}
+        return [(tmp_path / source).read_bytes() for source in sources]
+
+    made = [picture(1, 1, "JPEG"), PNG, PNG]
+    content = [base64.b64decode(one.partition(",")[2]) for one in made]
+    assert handed_in(*made) == content
+    assert handed_in(PNG) == content[1:2]  # the other one is gone
 
 
 # Who is alike
