@@ -1268,6 +1268,9 @@ def test_a_notebook_of_photos_is_graded_and_one_of_too_much_text_is_not(tmp_path
         large = json.dumps({"cells": [{"cell_type": kind, "source": "x = 1 # " * 1_400_000}]})
         with pytest.raises(ValueError, match="written in its cells is larger than 10 MiB"):
             notebook.read(large.encode())
+    printed = [{"output_type": "stream", "name": "stdout", "text": ["x,[{" * 3_500_000]}]
+    cells = [{"cell_type": "code", "source": "1", "outputs": printed}]
+    assert notebook.read(json.dumps({"cells": cells}).encode()) == [("code", "1")]
     with pytest.raises(ValueError, match="more than 10 million parts"):
         notebook.read(b'{"cells": [' + b"{}," * 6_000_000 + b"{}]}")
 
