@@ -231,15 +231,17 @@ def _covered(private: Sequence[Path]) -> set[Path]:
 @functools.cache
 def _copies(root: Path) -> list[Path]:
     """Folders below this one that are called as the package is: a second or so, once in a run."""
-    walked = os.walk(root)
-    return [Path(top, "posenc").resolve() for top, names, _ in walked if "posenc" in names]
+    found = [Path(top, "posenc") for top, names, _ in os.walk(root) if "posenc" in names]
+    return [path.resolve() if path.is_symlink() else path for path in found]
 
 
 def _hidden() -> list[Path]:
     """Folders in which nobody may look: whatever has all of posenc, but for what is graded with."""
-    found = {path for root in _shown() for path in _copies(root.resolve())}
+    found = {path for root in _shown() for path in _copies(root)}
     own = {path.resolve() for path in Path(sys.prefix).glob("lib*/python3*/*-packages/posenc")}
-    return sorted(path for path in {*found, _WHEELS} - own if path.is_dir())
+    return [
+        path for path in sorted({*found, _WHEELS}) if path.is_dir() and path.resolve() not in own
+    ]
 
 
 @functools.cache

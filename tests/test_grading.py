@@ -1145,9 +1145,10 @@ def test_a_second_posenc_is_not_in_the_sandbox(tmp_path, monkeypatch):
     places = ("lib/python3.12/site-packages", "envs/hub/lib/python3.11/site-packages")
     for place in (*places, "local/src/hub/lib/python3.11/site-packages", "share/course"):
         for name in ("posenc", "numpy"):
-            (tmp_path / place / name).mkdir(parents=True)
-            (tmp_path / place / name / f"{name}.py").touch()
-    monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
+            (tmp_path / "real" / place / name).mkdir(parents=True)
+            (tmp_path / "real" / place / name / f"{name}.py").touch()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "link"))
     look = sandbox.command(["find", str(tmp_path), "-name", "*.py"], {}, sandbox.Limits())
     found = subprocess.run(look, capture_output=True, check=True, text=True).stdout
     assert [Path(line).name for line in found.split()] == ["numpy.py"] * 4
