@@ -1831,7 +1831,7 @@ class TestSearch:
             page = visited.page
             page.keyboard.press("Control+k")
             page.keyboard.type("rotating")
-            hits = page.locator(".hits a")
+            hits = page.locator(".hits li:not(.said) a")
             hits.first.wait_for()
             assert 3 <= hits.count() <= 8
             expect_none(accessibility_problems(page, whole=False))
@@ -1929,6 +1929,44 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
     STYLE.format(".guess .said { margin: 0 !important; }"): (guess_problems, "touches the picture"),
     STYLE.format(".tag_hide-input > details.hide { position: static !important; }"): (
         fold_problems,
+    @pytest.mark.parametrize(
+        ("word", "first"),
+        [
+            ("RoPE", "05_rope.html"),
+            ("rotary", "05_rope.html"),
+            ("wavelength", "glossary.html#term-wavelength"),
+            ("yarn", "08_stretching.html#a-sharper-eye"),
+            ("slopes", "06_alibi.html#one-slope-a-head"),
+            ("NTK", "08_stretching.html#a-knob-that-spares-the-first-pairs"),
+        ],
+    )
+    def test_what_a_word_names_comes_first_and_is_quoted_in_a_sentence(
+        self, browser, home, word, first
+    ):
+        with visit(browser, home, f"search.html?q={word}") as visited:
+            visited.page.get_by_text("Places found").wait_for()
+            link = visited.page.locator("#search-results li a").first
+            assert link.evaluate("(link) => link.href").endswith(first)
+            for quoted in visited.page.locator("#search-results .context").all_text_contents():
+                assert len(re.findall(r"\w+", quoted)) > 1, quoted
+
+    def test_the_field_says_how_much_there_is_and_that_there_is_nothing(self, browser, home):
+        with visit(browser, home, CHAPTERS[0]) as visited:
+            page = visited.page
+            page.keyboard.press("Control+k")
+            page.keyboard.type("zyzzyva")
+            page.get_by_text("Nothing found for “zyzzyva”").wait_for()
+            page.keyboard.press("Control+a")
+            page.keyboard.type("rotating")
+            more = page.locator(".hits .said a")
+            more.wait_for()
+            count = int(re.search(r"\d+", more.inner_text())[0])
+            assert count > page.locator(".hits li:not(.said)").count() == 8
+            more.click()
+            page.wait_for_url(f"{home}search.html?q=rotating")
+            page.get_by_text(f"Places found: {count}.").wait_for()
+            expect_none(visited.problems)
+
         "not at its end",
     ),
     STYLE.format("@media print { .covered { display: none !important; } }"): (

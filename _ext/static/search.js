@@ -1,12 +1,20 @@
 // Finds the places of the book that have all words of a query: in the field that Ctrl+K opens while
 // they are typed, and on the search page, instead of Sphinx's search. The texts of `texts.js` come
-// with the first letter. Chapters stand before the reference page, unless a name of it is typed.
+// with the first letter. Chapters stand before the reference page, unless a name of it is typed; and
+// what a word names, a page, an entry of the glossary, a section, before what only has it.
 (() => {
   const root = document.documentElement.dataset.content_root;
   const bring = () => (bring.texts ??= new Promise((there) => {
     const script = document.createElement("script");
     document.head.append(Object.assign(script, { src: `${root}_static/texts.js`, onload: there }));
   }));
+
+  // Other names of a page, and of the section that says what the name means.
+  const NAMES = {
+    "chapters/05_rope": "RoPE, rotation",
+    "chapters/08_stretching#a-knob-that-spares-the-first-pairs": "NTK-aware scaling",
+    "chapters/08_stretching#a-sharper-eye": "YaRN",
+  };
 
   const wordsOf = (query) => query.toLowerCase().match(/[\p{L}\p{N}_.]+/gu) ?? [];
   // "rotating" finds "rotates": words begin with what is left without an ending.
@@ -20,10 +28,13 @@
     for (const [page, places] of words.length ? Object.entries(BOOK_TEXTS) : []) {
       const reference = page.endsWith("/api"), chapter = /\/\d\d_[^/]+$/.test(page);
       for (const [anchor, [title, text]] of Object.entries(places)) {
-        const [named, there] = [title, text].map((where) => all.map((p) => where.match(p)?.length ?? 0));
+        const called = `${title} ${NAMES[page + (anchor && `#${anchor}`)] ?? ""}`;
+        const [named, there] = [called, text].map((where) => all.map((p) => where.match(p)?.length ?? 0));
         if (all.some((_, i) => !named[i] && !there[i])) continue;
+        const term = anchor.startsWith("term-");
+        const worth = term ? (words.length === wordsOf(title).length ? 35 : 15) : !chapter ? 12 : anchor ? 40 : 60;
         let score = chapter ? 10 : 0;
-        for (const i of all.keys()) score += Math.min(there[i], 5) + (named[i] && (anchor ? 10 : 25));
+        for (const i of all.keys()) score += Math.min(there[i], 5) + (named[i] && worth);
         if (words.length > 1 && text.toLowerCase().includes(name)) score += 10;
         if (reference) score += title.toLowerCase() === name || title.toLowerCase().endsWith(`.${name}`) ? 100 : -100;
         found.push({ page, anchor, title, score, text: sentence(text || places[""]?.[1] || "", all) });
@@ -35,7 +46,8 @@
   // The first sentence that has most of the words, cut if it is long.
   function sentence(text, all) {
     const has = (part) => all.filter((p) => part.search(p) >= 0).length;
-    const parts = text.split(/(?<=[.?!])\s+(?=\p{Lu}|\d)/u);
+    const cut = text.split(/(?<=[.?!])\s+(?=\p{Lu}|\d)/u), whole = cut.filter((part) => wordsOf(part).length > 3);
+    const parts = whole.length ? whole : cut; // "YaRN." says nothing of it
     const best = parts.reduce((one, other) => (has(other) > has(one) ? other : one));
     if (best.length <= 220) return best;
     const at = Math.max(0, Math.min(...all.map((p) => best.search(p)).filter((i) => i >= 0)) - 80);
@@ -73,9 +85,16 @@
   const list = box.appendChild(Object.assign(document.createElement("ul"), { className: "hits", hidden: true }));
   field.addEventListener("input", async () => {
     await bring();
-    const query = field.value, found = query.trim().length > 1 ? find(query).slice(0, 8) : [];
-    list.replaceChildren(...found.map((place) => entry(place, query)));
-    list.hidden = !found.length;
+    const query = field.value.trim(), asked = query.length > 1, found = asked ? find(query) : [];
+    list.replaceChildren(...found.slice(0, 8).map((place) => entry(place, query)));
+    list.hidden = !asked;
+    if (found.length && found.length <= 8) return;
+    const item = list.appendChild(Object.assign(document.createElement("li"), { className: "said" }));
+    const said = item.appendChild(Object.assign(document.createElement("span"), { role: "status" }));
+    if (!found.length) said.textContent = `Nothing found for “${query}”`;
+    else said.append(Object.assign(document.createElement("a"), {
+      href: `${root}search.html?q=${encodeURIComponent(query)}`, textContent: `All ${found.length} places`,
+    }));
   });
   box.addEventListener("keydown", (event) => {
     const stops = [field, ...list.querySelectorAll("a")], at = stops.indexOf(document.activeElement);
