@@ -18,7 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from browser import SITE, pages, served, visit
 from bs4 import BeautifulSoup, Tag
 from helpers import lacking
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, Route
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 PAGES = pages(SITE)
@@ -919,6 +919,88 @@ def test_the_cover_stands_alone_and_a_button_leads_to_the_pages(browser, home, w
         visited.page.locator(".bd-header-article .primary-toggle").click()
         link.click()
         visited.page.wait_for_url("**/glossary.html")
+
+
+PLACE = "document.querySelector('article').getBoundingClientRect().x"
+
+
+@pytest.mark.parametrize("path", [CHAPTERS[0], "chapters/bibliography.html", "chapters/index.html"])
+def test_the_text_stands_in_its_place_before_the_page_is_all_there(browser, home, site, path):
+    html, places = (site / path).read_text("utf-8"), []
+    with visit(browser, home, BARE, viewport={"width": 1440, "height": 900}) as visited:
+        for text in (html[: html.index("</article>")], html):
+            answer = {"body": text, "content_type": "text/html"}
+            visited.page.unroute_all()
+            visited.page.route(home + path, functools.partial(Route.fulfill, **answer))
+            visited.page.goto(home + path)
+            places.append(visited.page.evaluate(PLACE))
+    assert places[0] == places[1]
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+def test_the_drawer_of_the_contents_closes_on_a_choice_and_by_a_button(browser, home, width):
+    options = {"viewport": {"width": width, "height": 844}, "reduced_motion": "reduce"}
+    with visit(browser, home, CHAPTERS[4], **options) as visited:
+        page = visited.page
+        entries = page.locator(".bd-sidebar-secondary nav a")
+        close = page.get_by_role("button", name="Close the contents")
+        toggle, checkbox = ".secondary-toggle", "#pst-secondary-sidebar-checkbox"
+        page.locator(toggle).click()
+        entries.nth(3).click()
+        close.wait_for(state="hidden")
+        page.locator(
+            ".bd-sidebar-secondary a.active[href='#only-the-difference-survives']"
+        ).wait_for(state="attached")
+        page.locator(toggle).click()
+        close.wait_for()
+        size, place = close.bounding_box(), page.evaluate("scrollY")
+        assert min(size["width"], size["height"]) >= 44
+        close.click()
+        close.wait_for(state="hidden")
+        assert not page.locator(checkbox).is_checked()
+        assert page.evaluate("scrollY") == place
+        expect_none(visited.problems)
+
+
+def test_the_bar_of_a_phone_says_what_one_reads(browser, home):
+    with visit(browser, home, CHAPTERS[4], viewport=PHONE) as visited:
+        name = visited.page.locator(".page-name")
+        assert not name.is_visible()
+        visited.page.mouse.wheel(0, 3000)
+        name.wait_for()
+        box = name.bounding_box()
+        button = visited.page.locator(".header-article-items__end button").first.bounding_box()
+        assert box["width"] > 100
+        assert box["x"] + box["width"] <= button["x"]
+
+
+@pytest.mark.parametrize("path", ["chapters/check_your_model.html", "chapters/api.html"])
+def test_code_that_goes_on_at_the_side_fades_there(browser, home, path):
+    with visit(browser, home, path, viewport={"width": 1440, "height": 900}) as visited:
+        visited.page.evaluate("document.documentElement.classList.add('whole')")
+        visited.page.wait_for_timeout(500)
+        masks = visited.page.evaluate(
+            """[...document.querySelectorAll("article pre")]
+              .filter((e) => e.tabIndex === 0 && e.clientWidth < e.scrollWidth)
+              .map((e) => getComputedStyle(e).maskImage)"""
+        )
+        assert masks
+        assert all("gradient" in mask for mask in masks)
+
+
+def test_a_question_has_as_much_room_below_its_choices_as_above(browser, home):
+    with visit(browser, home, CHAPTERS[4], viewport=DESKTOP) as visited:
+        visited.page.evaluate("document.documentElement.classList.add('whole')")
+        visited.page.wait_for_timeout(300)
+        rooms = visited.page.evaluate(
+            """[...document.querySelectorAll(".predict:has(> .choice:last-child)")].map((box) => {
+              const edge = (e) => e.getBoundingClientRect(), first = box.querySelector(".choice");
+              return [edge(first).top - edge(first.previousElementSibling).bottom,
+                edge(box).bottom - edge(box.lastElementChild).bottom];
+            })"""
+        )
+        assert rooms
+        assert all(abs(above - below) < 4 for above, below in rooms), rooms
 
 
 def test_without_scripts_no_control_is_dead(browser, home):
@@ -1847,6 +1929,44 @@ class TestSearch:
             page.wait_for_url(there)
             expect_none(visited.problems)
 
+    @pytest.mark.parametrize(
+        ("word", "first"),
+        [
+            ("RoPE", "05_rope.html"),
+            ("rotary", "05_rope.html"),
+            ("wavelength", "glossary.html#term-wavelength"),
+            ("yarn", "08_stretching.html#a-sharper-eye"),
+            ("slopes", "06_alibi.html#one-slope-a-head"),
+            ("NTK", "08_stretching.html#a-knob-that-spares-the-first-pairs"),
+        ],
+    )
+    def test_what_a_word_names_comes_first_and_is_quoted_in_a_sentence(
+        self, browser, home, word, first
+    ):
+        with visit(browser, home, f"search.html?q={word}") as visited:
+            visited.page.get_by_text("Places found").wait_for()
+            link = visited.page.locator("#search-results li a").first
+            assert link.evaluate("(link) => link.href").endswith(first)
+            for quoted in visited.page.locator("#search-results .context").all_text_contents():
+                assert len(re.findall(r"\w+", quoted)) > 1, quoted
+
+    def test_the_field_says_how_much_there_is_and_that_there_is_nothing(self, browser, home):
+        with visit(browser, home, CHAPTERS[0]) as visited:
+            page = visited.page
+            page.keyboard.press("Control+k")
+            page.keyboard.type("zyzzyva")
+            page.get_by_text("Nothing found for “zyzzyva”").wait_for()
+            page.keyboard.press("Control+a")
+            page.keyboard.type("rotating")
+            more = page.locator(".hits .said a")
+            more.wait_for()
+            count = int(re.search(r"\d+", more.inner_text())[0])
+            assert count > page.locator(".hits li:not(.said)").count() == 8
+            more.click()
+            page.wait_for_url(f"{home}search.html?q=rotating")
+            page.get_by_text(f"Places found: {count}.").wait_for()
+            expect_none(visited.problems)
+
     def test_a_fruitless_search_leaves_nothing_to_hide(self, browser, home):
         with visit(browser, home, "search.html?q=zyzzyva") as visited:
             visited.page.locator("#search-summary, .search-summary").first.wait_for()
@@ -1929,44 +2049,6 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
     STYLE.format(".guess .said { margin: 0 !important; }"): (guess_problems, "touches the picture"),
     STYLE.format(".tag_hide-input > details.hide { position: static !important; }"): (
         fold_problems,
-    @pytest.mark.parametrize(
-        ("word", "first"),
-        [
-            ("RoPE", "05_rope.html"),
-            ("rotary", "05_rope.html"),
-            ("wavelength", "glossary.html#term-wavelength"),
-            ("yarn", "08_stretching.html#a-sharper-eye"),
-            ("slopes", "06_alibi.html#one-slope-a-head"),
-            ("NTK", "08_stretching.html#a-knob-that-spares-the-first-pairs"),
-        ],
-    )
-    def test_what_a_word_names_comes_first_and_is_quoted_in_a_sentence(
-        self, browser, home, word, first
-    ):
-        with visit(browser, home, f"search.html?q={word}") as visited:
-            visited.page.get_by_text("Places found").wait_for()
-            link = visited.page.locator("#search-results li a").first
-            assert link.evaluate("(link) => link.href").endswith(first)
-            for quoted in visited.page.locator("#search-results .context").all_text_contents():
-                assert len(re.findall(r"\w+", quoted)) > 1, quoted
-
-    def test_the_field_says_how_much_there_is_and_that_there_is_nothing(self, browser, home):
-        with visit(browser, home, CHAPTERS[0]) as visited:
-            page = visited.page
-            page.keyboard.press("Control+k")
-            page.keyboard.type("zyzzyva")
-            page.get_by_text("Nothing found for “zyzzyva”").wait_for()
-            page.keyboard.press("Control+a")
-            page.keyboard.type("rotating")
-            more = page.locator(".hits .said a")
-            more.wait_for()
-            count = int(re.search(r"\d+", more.inner_text())[0])
-            assert count > page.locator(".hits li:not(.said)").count() == 8
-            more.click()
-            page.wait_for_url(f"{home}search.html?q=rotating")
-            page.get_by_text(f"Places found: {count}.").wait_for()
-            expect_none(visited.problems)
-
         "not at its end",
     ),
     STYLE.format("@media print { .covered { display: none !important; } }"): (

@@ -73,6 +73,24 @@ for (const event of ["pointerover", "focusin"]) {
   });
 }
 
+// The contents of a page, where they are a drawer: it closes once an entry is chosen.
+document.addEventListener("DOMContentLoaded", () => {
+  const drawer = document.querySelector(".bd-sidebar-secondary");
+  if (!drawer) return;
+  const close = document.createElement("button"), sign = document.createElement("span");
+  sign.className = "fa-solid fa-xmark";
+  close.append(sign);
+  close.type = "button";
+  close.className = "close-contents";
+  close.ariaLabel = "Close the contents";
+  drawer.prepend(close);
+  drawer.addEventListener("click", ({ target }) => {
+    if (!target.closest("a, .close-contents")) return;
+    document.getElementById("pst-secondary-sidebar-checkbox").checked = false;
+    if (target.closest("button")) document.querySelector(".secondary-toggle").focus({ preventScroll: true });
+  });
+});
+
 // Words in a sentence that set a figure. One that is out of view is gone to; Back leads back.
 document.addEventListener("click", ({ target }) => {
   const button = target.closest?.("button.sets");
