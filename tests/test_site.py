@@ -881,6 +881,21 @@ def test_the_cover_says_it_all_without_scrolling(browser, home, size):
             assert box["y"] + box["height"] <= size[1], part
 
 
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
+def test_a_focus_in_the_bar_scrolls_nothing(browser, home, viewport):
+    with visit(browser, home, CHAPTERS[-1], viewport=viewport, reduced_motion="reduce") as visited:
+        page = visited.page
+        page.evaluate("scrollTo({ top: 2000, behavior: 'instant' })")
+        page.wait_for_timeout(500)  # what stands there is laid out
+        buttons = page.locator(".bd-header-article :is(button, a):visible")
+        assert buttons.count() >= 2
+        for button in buttons.all():
+            before = page.evaluate("scrollY")
+            button.evaluate("button => button.focus()")
+            page.wait_for_timeout(200)
+            assert page.evaluate("scrollY") == before
+
+
 @pytest.mark.parametrize("width", [1440, 1024])
 def test_the_cover_fills_its_width_and_its_title_has_room(browser, home, width):
     viewport = {"width": width, "height": 900}
