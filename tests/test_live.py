@@ -392,7 +392,8 @@ def touch_problems(page: Page) -> list[str]:
         for dx, dy in (
             ((-43, -6), (47, 9), (41, -6)) if picture else ((-33, -45), (37, 49), (31, -45))
         ):
-            mark.scroll_into_view_if_needed()
+            # not to the foot, where controls stick
+            mark.evaluate("e => e.scrollIntoView({ block: 'center', behavior: 'instant' })")
             box, before = mark.bounding_box(), state_of(page)
             x, y = box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.4
             if mark.evaluate("e => e.matches('.hit')"):
