@@ -10,14 +10,18 @@ cell runs; the page's own way of merging them would end a line at each break.
 
 import hashlib
 import json
+import logging
 from functools import partial
 from pathlib import Path
 
 import nbclient
 import nbformat
+from jupyter_cache import get_cache
+from jupyter_cache.executors import load_executor
 from jupyter_cache.executors import utils as executor
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 
 from _ext.notebooks import is_gpu
 
@@ -45,9 +49,25 @@ def use_own_folder(app: Sphinx, config: Config) -> None:
     config.nb_execution_cache_path = str(ROOT / "_build" / "executed" / config.posenc_fingerprint)
 
 
+def execute(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
+    """Execute beside one another what is not in the cache.
+
+    A notebook that fails here is executed once more when its page is read, which says why.
+    """
+    cache = get_cache(app.config.nb_execution_cache_path)
+    files = [path for path in map(env.doc2path, names) if Path(path).suffix == ".ipynb"]
+    keys = [cache.add_nb_to_project(str(path)).pk for path in files]
+    if keys and cache.list_unexecuted(filter_pks=keys):
+        log = logging.getLogger(__name__)
+        log.setLevel(logging.INFO)  # a line as each begins
+        beside = load_executor("local-parallel", cache, log)
+        beside.run_and_cache(filter_pks=keys, timeout=app.config.nb_execution_timeout)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx; a changed fingerprint makes it read all pages again."""
     app.add_config_value("posenc_fingerprint", "", "env")
     app.connect("config-inited", use_own_folder, priority=10)
+    app.connect("env-before-read-docs", execute)
     executor.executenb = partial(nbclient.execute, coalesce_streams=True)
     return {"parallel_read_safe": True}

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from unittest.mock import Mock
 
 import nbformat
 import pytest
+from jupyter_cache import get_cache
 from myst_nb.core.utils import coalesce_streams
 
 from _ext import posenc_cache, seal
@@ -308,6 +310,24 @@ def test_the_book_prints_a_line_that_arrives_in_parts_as_one(monkeypatch, tmp_pa
         notebook, cwd=str(tmp_path), timeout=60, allow_errors=False
     )
     assert coalesce_streams(notebook.cells[0].outputs)[0].text == "one two\n"
+
+
+def test_the_book_executes_notebooks_beside_one_another(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    names = ["one", "other"]
+    for mine, other in (names, names[::-1]):  # who does not meet the other fails
+        meet = "import pathlib, time\nend = time.monotonic() + 60\n"
+        meet += f"pathlib.Path('{mine}.here').touch()\nother = pathlib.Path('{other}.here')\n"
+        meet += "while not other.exists():\n    assert time.monotonic() < end\n    time.sleep(0.1)"
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(meet)])
+        nbformat.write(notebook, tmp_path / f"{mine}.ipynb")
+    app, env = Mock(), Mock()
+    app.config.nb_execution_cache_path, app.config.nb_execution_timeout = str(tmp_path / "c"), 90
+    env.doc2path = lambda name: str(tmp_path / name)
+    posenc_cache.execute(app, env, ["one.ipynb", "other.ipynb", "a_page.md"])
+    cache = get_cache(tmp_path / "c")
+    for name in names:
+        assert cache.match_cache_notebook(read(tmp_path / f"{name}.ipynb"))
 
 
 @pytest.mark.parametrize(
