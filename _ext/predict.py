@@ -22,9 +22,10 @@ What follows the box, up to the next heading or to
     ```{predict-end}
     ```
 
-is covered until there is an answer. The style sheet covers, and only on screens and where scripts
-run: paper and a browser without scripts show everything. The script `predict.js` remembers answers
-in the browser and counts them at the chapter's end.
+is covered until there is an answer. The section "What to remember" sums up the answers, and is
+covered until all are given. The style sheet covers, and only on screens and where scripts run:
+paper and a browser without scripts show everything. The script `predict.js` remembers answers in
+the browser and counts them at the chapter's end.
 """
 
 import hashlib
@@ -41,6 +42,8 @@ from _ext.fold import fold, summary
 VERDICTS = {True: "Right.", False: "No."}
 COVER = "What follows gives the answer away. It opens when you have answered."
 AGAIN = "It opens when you have answered."  # under a page's later questions
+SUMMARY = "What to remember"
+ALL = "It gives the answers away, and opens when you have answered all the questions above."
 
 
 class predict(nodes.admonition):
@@ -141,6 +144,10 @@ def lay_covers(app: Sphinx, doctree: nodes.document) -> None:
         raise SphinxError(f"{app.env.docname}: predict-end ends no cover, after {_before(end)!r}")
     if boxes:
         doctree.next_node(nodes.section).append(nodes.container(classes=["predict-score"]))
+        for section in doctree.findall(nodes.section):
+            title, *hidden = section.children
+            if title.astext() == SUMMARY:
+                section[1:] = [cover(text=ALL), covered("", *hidden, classes=["covered"])]
 
 
 def _before(node: nodes.Node) -> str:

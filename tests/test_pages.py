@@ -253,6 +253,14 @@ class TestPredict:
         assert inner.text.strip() == "b"
         assert "c" not in pages["index"].select_one(".covered").text.split()
 
+    def test_what_sums_up_the_answers_is_covered(self, tmp_path):
+        text = "# T\n{}\n## What to remember\n\na\n\nb\n\n## Next\n\nc"
+        _, pages = build(tmp_path, "_ext.predict", index=text.format(QUESTION))
+        (covered,) = pages["index"].select("h2 + .cover + .covered")
+        assert covered.text.split() == ["a", "b"]
+        _, pages = build(tmp_path, "_ext.predict", index=text.format("no question"))
+        assert not pages["index"].select(".covered")
+
     def test_an_end_without_a_cover_is_a_mistake(self, tmp_path):
         run, _ = build(tmp_path, "_ext.predict", index="# T\n\na\n\n```{predict-end}\n```\n")
         assert "predict-end ends no cover" in run.stderr

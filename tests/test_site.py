@@ -1444,7 +1444,9 @@ def predict_problems(page: Page) -> list[str]:
 
 def cover_problems(page: Page) -> list[str]:
     """Covers that give something away, or do not go when a question is answered."""
-    return page.evaluate(
+    sums_up = page.locator("h2 + .cover + .covered > *").first
+    problems = ["the summary gives answers away"] if sums_up.is_visible() else []
+    problems += page.evaluate(
         """() => [...document.querySelectorAll(".predict")].flatMap((box) => {
           const cover = box.nextElementSibling, covered = cover?.nextElementSibling;
           if (!covered?.matches(".covered")) return [];
@@ -1473,6 +1475,8 @@ def cover_problems(page: Page) -> list[str]:
           return problems;
         })"""
     )
+    answer_everything(page)  # also what has no cover
+    return problems if sums_up.is_visible() else [*problems, "the summary stays covered"]
 
 
 def memory_problems(page: Page) -> list[str]:

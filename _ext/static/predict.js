@@ -1,5 +1,6 @@
 // Remembers how questions were answered, in this browser only, and counts at the chapter's end.
-// Covers are the style sheet's work: they go when a choice is open or the box is `answered`.
+// Covers are the style sheet's work: they go when a choice is open or the box is `answered`, and
+// that of the summary when all boxes are.
 (() => {
   const KEY = "where-am-i: predictions";
   const boxes = [...document.querySelectorAll(".predict")];
@@ -62,15 +63,21 @@
       }));
     box.addEventListener("guess:compared", ({ detail }) => remember(box, detail));
 
-    const cover = box.nextElementSibling;
-    if (!cover?.matches(".cover")) continue;
+    if (box.nextElementSibling?.matches(".cover"))
+      offer(box, "Show it without an answer", () => remember(box, { looked: true }));
+  }
+  for (const summary of document.querySelectorAll("h2:has(+ .cover)"))
+    offer(summary, "Show it now", () => uncover(summary));
+  tell();
+
+  // A way round what the cover after this asks for.
+  function offer(covering, words, act) {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "Show it without an answer";
-    button.addEventListener("click", () => remember(box, { looked: true }));
-    cover.append(" ", button);
+    button.textContent = words;
+    button.addEventListener("click", act);
+    covering.nextElementSibling.append(" ", button);
   }
-  tell();
 
   // Who follows a link to a covered place wants to be there.
   function arrive() {
