@@ -10,21 +10,23 @@ from _ext.predict import predict
 WORDS_A_MINUTE = 180  # of a text that one follows with a finger
 WORDS_OF_A_FORMULA = 10  # that stands on a line of its own
 WORDS_OF_A_FIGURE = WORDS_A_MINUTE // 2  # besides its caption: half a minute to look, or to play
-WORDS_OF_A_QUESTION = WORDS_A_MINUTE  # besides its text: a minute to think
+WORDS_OF_A_QUESTION = 2 * WORDS_A_MINUTE  # besides its text: to think, to draw, to compare
 LINE = "about-page"
 COLOPHON = "colophon"
 
 
 def minutes(doctree: nodes.document) -> int:
-    """How long the main line of a page takes: all but code, exercises, seals and folds.
+    """How long a page takes: its text, its questions and their answers, its figures.
 
+    Code, exercises, seals and folds take none.
     Readers said so: by its words alone a chapter takes hardly more than half of their time.
     """
 
     def words(node: nodes.Node) -> int:
         if isinstance(node, nodes.Text):
             return len(node.astext().split())
-        if isinstance(node, fold | nodes.raw) or LINE in node["classes"] or is_practice(node):
+        is_folded = isinstance(node, fold) and "choice" not in node["classes"]
+        if is_folded or isinstance(node, nodes.raw) or LINE in node["classes"] or is_practice(node):
             return 0
         if isinstance(node, nodes.math):
             return 1
@@ -69,8 +71,8 @@ def colophon(doctree: nodes.document, runtime: float) -> str:
     has_gpu_cell = any("tag_gpu" in cell["classes"] for cell in doctree.findall(is_cell))
     gpu = "one section needs a GPU and is skipped without one" if has_gpu_cell else "no GPU"
     return (
-        "The answers, what is folded, the exercises, and working along with pen and paper come on "
-        "top of the minutes. "
+        "What is folded, the exercises, and working along with pen and paper come on top of the "
+        "minutes. "
         f"This page ran in {max(1, round(runtime))} seconds when it was built: Python with torch; "
         f"{gpu}."
     )

@@ -521,9 +521,10 @@ class TestTime:
         assert about.minutes(self.page(self.words(900), folded)) == 5
         assert about.minutes(self.page(self.words(810), cell)) == 7
 
-    def test_a_question_takes_a_minute_besides_its_text(self):
-        question = predict("", self.words(180))
-        assert about.minutes(self.page(self.words(540), question)) == 5
+    def test_a_question_takes_two_minutes_besides_its_text_and_its_answers(self):
+        answer = fold("", self.words(180), classes=["choice", "right"])
+        question = predict("", self.words(180), answer)
+        assert about.minutes(self.page(self.words(540), question)) == 7
 
     def test_exercises_take_none(self):
         for title, minutes in (("Exercises", 5), ("Examples", 10)):
@@ -534,7 +535,7 @@ class TestTime:
         ("questions", "says"),
         [
             (0, "5 minutes to read"),
-            (7, "12 minutes to read, with 7 questions to answer on the way"),
+            (7, "19 minutes to read, with 7 questions to answer on the way"),
         ],
     )
     def test_an_executed_page_says_it_and_links_its_notebook(self, questions, says):
@@ -553,7 +554,7 @@ class TestTime:
         line = title.next_node(nodes.paragraph, siblings=True)
         assert line[0].astext() == says
         assert "ran in 20 seconds" in page[0][-1].astext()
-        assert env.metadata["chapters/05_x"]["minutes"] == 5 + questions
+        assert env.metadata["chapters/05_x"]["minutes"] == 5 + 2 * questions
         link = bs4.BeautifulSoup(line[-1].astext(), "html.parser").a
         assert link["href"] == "../_sources/chapters/05_x.ipynb"
         assert link.has_attr("download")
