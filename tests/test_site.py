@@ -977,6 +977,31 @@ def test_the_drawer_of_the_contents_closes_on_a_choice_and_by_a_button(browser, 
         expect_none(visited.problems)
 
 
+@pytest.mark.parametrize(
+    ("which", "what"), [("primary", "book's contents"), ("secondary", "contents")]
+)
+def test_a_drawer_closes_by_a_button_that_stays_and_by_escape(browser, home, which, what):
+    options = {"viewport": {"width": 390, "height": 400}, "reduced_motion": "reduce"}
+    with visit(browser, home, CHAPTERS[4], **options) as visited:
+        page, toggle = visited.page, visited.page.locator(f".{which}-toggle")
+        entries = page.locator(f".bd-sidebar-{which} .nav-link, .bd-sidebar-{which} nav a")
+        close = page.get_by_role("button", name=f"Close the {what}")
+        toggle.click()
+        entries.last.scroll_into_view_if_needed()
+        size = close.bounding_box()
+        assert size["y"] >= 0
+        assert min(size["width"], size["height"]) >= 44
+        close.click()
+        close.wait_for(state="hidden")
+        assert toggle.evaluate(FOCUSED)
+        toggle.click()
+        page.locator(f".bd-sidebar-{which}").click(position={"x": 5, "y": 350})
+        page.keyboard.press("Escape")
+        close.wait_for(state="hidden")
+        entries.first.wait_for(state="hidden")
+        expect_none(visited.problems)
+
+
 def test_the_bar_of_a_phone_says_what_one_reads(browser, home):
     with visit(browser, home, CHAPTERS[4], viewport=PHONE) as visited:
         name = visited.page.locator(".page-name")

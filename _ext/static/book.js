@@ -73,22 +73,30 @@ for (const event of ["pointerover", "focusin"]) {
   });
 }
 
-// The contents of a page, where they are a drawer: it closes once an entry is chosen.
+// The contents of the book and of a page, where they are drawers: one closes by a button, by Escape
+// wherever the focus is, and once an entry is chosen.
 document.addEventListener("DOMContentLoaded", () => {
-  const drawer = document.querySelector(".bd-sidebar-secondary");
-  if (!drawer) return;
-  const close = document.createElement("button"), sign = document.createElement("span");
-  sign.className = "fa-solid fa-xmark";
-  close.append(sign);
-  close.type = "button";
-  close.className = "close-contents";
-  close.ariaLabel = "Close the contents";
-  drawer.prepend(close);
-  drawer.addEventListener("click", ({ target }) => {
-    if (!target.closest("a, .close-contents")) return;
-    document.getElementById("pst-secondary-sidebar-checkbox").checked = false;
-    if (target.closest("button")) document.querySelector(".secondary-toggle").focus({ preventScroll: true });
-  });
+  for (const [which, what] of [["primary", "book's contents"], ["secondary", "contents"]]) {
+    const drawer = document.querySelector(`.bd-sidebar-${which}`);
+    if (!drawer) continue;
+    const close = document.createElement("button"), sign = document.createElement("span");
+    sign.className = "fa-solid fa-xmark";
+    close.append(sign);
+    close.type = "button";
+    close.className = "close-contents";
+    close.ariaLabel = `Close the ${what}`;
+    drawer.prepend(close);
+    const shut = (back) => {
+      document.getElementById(`pst-${which}-sidebar-checkbox`).checked = false;
+      if (back) document.querySelector(`.${which}-toggle`).focus({ preventScroll: true });
+    };
+    drawer.addEventListener("click", ({ target }) => {
+      if (target.closest("a, .close-contents")) shut(target.closest("button"));
+    });
+    document.addEventListener("keydown", ({ key }) => {
+      if (key === "Escape" && close.checkVisibility({ visibilityProperty: true })) shut(true);
+    });
+  }
 });
 
 // Words in a sentence that set a figure. One that is out of view is gone to; Back leads back.
