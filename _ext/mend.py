@@ -3,6 +3,8 @@
 When a page has loaded, the theme measures every piece of code and every output, and so has all of
 the page laid out before anything can be touched. `book.js` looks after wide places when they come
 into view, so the theme's own measure is taken out of its script.
+
+Sphinx copies styles and scripts only when a page has changed; here they are copied always.
 """
 
 import re
@@ -14,6 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
 DATED_ROLES = (' role="doc-biblioentry"', ' role="list"')  # written by docutils for citations
+OWN = Path(__file__).parent / "static"
 TEMPLATES = ("webpack-macros.html", "sbt-webpack-macros.html")  # copied by the themes, not pages
 
 STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
@@ -73,6 +76,12 @@ def drop_files(app: Sphinx, exception: Exception | None) -> None:
     shutil.rmtree(Path(app.outdir) / "_static" / "vendor", ignore_errors=True)
 
 
+def refresh(app: Sphinx, exception: Exception | None) -> None:
+    """Copy the book's own styles and scripts into the site."""
+    if exception is None and app.builder.format == "html":
+        shutil.copytree(OWN, Path(app.outdir) / "_static", dirs_exist_ok=True)
+
+
 def unmeasured(script: str) -> str:
     """The theme's script without its measure; SphinxError if it reads otherwise."""
     if script.count(MEASURE) != 1:
@@ -91,5 +100,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("html-page-context", mend_body)
     app.connect("build-finished", drop_files)
+    app.connect("build-finished", refresh)
     app.connect("build-finished", quicken)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -387,6 +387,16 @@ def test_a_style_sheet_that_figures_bring_stands_once_on_a_page(tmp_path):
     assert styles == [".a { color: red }", "b {}"]
 
 
+def test_a_changed_style_sheet_is_copied_though_no_page_has_changed(tmp_path):
+    own = ROOT / "_ext" / "static"
+    settings = f"html_static_path = [{str(own)!r}]"
+    run, _ = build(tmp_path, "_ext.mend", settings=settings, index="# T")
+    copied = tmp_path / "out" / "_static" / "book.css"
+    copied.write_text("/* of an earlier build */")
+    assert subprocess.run(run.args, check=False).returncode == 0
+    assert copied.read_bytes() == (own / "book.css").read_bytes()
+
+
 def test_code_has_no_elements_that_look_like_the_code_around_them(tmp_path):
     code = "from math import pi\nx = [pi, 2]  # two\n"
     _, before = build(tmp_path, index=f"# T\n\n```python\n{code}```\n")
