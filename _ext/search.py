@@ -3,7 +3,8 @@
 Sphinx would search pages, fetch each one and show its raw text, with formulas' sources, code and
 the definitions of terms run together; and a page that is opened as a file may not fetch. So the
 texts are written into the script `texts.js` when the site is made. `search.js` brings it when a
-search begins, and finds in it the section, or the entry, that has the words.
+search begins, and finds in it the section, or the entry, that has the words. Each paragraph, and
+each row of a table, is a line of its own.
 """
 
 import json
@@ -17,6 +18,8 @@ SILENT = (
     ".predict-score, .chapter-cards, .admonition-title"
 )
 HEADINGS = "h1, h2, h3, h4"
+BLOCKS = "p:not(tr *), li, tr, caption, summary, dt, dd, div.math"
+END = "\0"  # of a block
 HIGH = "msub, msup, msubsup, munder, mover, munderover, mfrac, mtable"  # than a line of text
 
 
@@ -32,6 +35,8 @@ def texts(html: str) -> dict[str, list[str]]:
             formula.replace_with("…")
     for part in article.select("td, th"):
         part.insert_after(" · ")
+    for part in article.select(BLOCKS):
+        part.insert_after(END)
     places = {}
     for section in article.select("section[id]"):
         title = _text(section.select_one(HEADINGS))
@@ -53,7 +58,8 @@ def _text(node: Tag) -> str:
             and not part.find_parent([*HEADINGS.split(", "), "dl"])
         )
     ]
-    return " ".join("".join(own).split())
+    lines = (" ".join(line.split()).removesuffix(" ·") for line in "".join(own).split(END))
+    return "\n".join(line for line in lines if line)
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:

@@ -739,11 +739,12 @@ class TestSearchTexts:
             "<mi>x</mi></math>, <math><msub><mi>x</mi><mi>i</mi></msub></math>.</p>"
             "<div class='cell'>code</div><section id='b'><h2>B</h2><p>Two.</p>"
             "<dl class='py'><dt class='sig' id='m.f'>f(x)</dt><dd>Does it.</dd></dl>"
+            "<table><tr><th>a</th><th>b</th></tr><tr><td><p>1</p></td><td>2</td></tr></table><p>Three.</p>"
             "<dl><dt id='t'>term</dt><dd>It is.</dd></dl></section></section></article>"
         )
         assert search.texts(page) == {
             "": ["A", "One term and x, …."],
-            "b": ["B", "Two."],
+            "b": ["B", "Two.\na · b\n1 · 2\nThree."],
             "m.f": ["m.f", "Does it."],
             "t": ["term", "It is."],
         }

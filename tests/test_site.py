@@ -2011,9 +2011,29 @@ class TestSearch:
             page.get_by_text(f"Places found: {count}.").wait_for()
             expect_none(visited.problems)
 
+    @pytest.mark.parametrize("word", ["rotating", "linear", "refrain"])
+    def test_what_is_quoted_shows_the_word_near_its_beginning(self, browser, home, word):
+        with visit(browser, home, f"search.html?q={word}") as visited:
+            visited.page.get_by_text("Places found").wait_for()
+            places = visited.page.locator("#search-results .context").evaluate_all(
+                """(all) => all.filter((e) => e.querySelector("mark")).map((e) =>
+                  [e.textContent, e.textContent.indexOf(e.querySelector("mark").textContent)])"""
+            )
+            assert len(places) > 5
+            assert max(at for _, at in places) < 80
+            assert not [text for text, _ in places[:8] if " · " in text]
+
+    def test_a_chapters_own_sections_come_before_what_is_beside_its_story(self, browser, home):
+        with visit(browser, home, "search.html?q=rotating") as visited:
+            visited.page.get_by_text("Places found").wait_for()
+            links = visited.page.locator("#search-results li a")
+            found = links.evaluate_all("(all) => all.slice(0, 5).map((a) => a.href)")
+            assert all("05_rope.html" in link for link in found)
+            assert not re.search("#(traps|exercises|proofs)", " ".join(found[:4]))
+
     def test_a_fruitless_search_leaves_nothing_to_hide(self, browser, home):
         with visit(browser, home, "search.html?q=zyzzyva") as visited:
-            visited.page.locator("#search-summary, .search-summary").first.wait_for()
+            visited.page.get_by_text("Nothing found for “zyzzyva”").wait_for()
             visited.page.goto(home + CHAPTERS[0])
             visited.page.wait_for_timeout(100)
             assert (

@@ -4,9 +4,9 @@
 // what a word names, a page, an entry of the glossary, a section, before what only has it.
 (() => {
   const root = document.documentElement.dataset.content_root;
+  const make = (tag, what) => Object.assign(document.createElement(tag), what);
   const bring = () => (bring.texts ??= new Promise((there) => {
-    const script = document.createElement("script");
-    document.head.append(Object.assign(script, { src: `${root}_static/texts.js`, onload: there }));
+    document.head.append(make("script", { src: `${root}_static/texts.js`, onload: there }));
   }));
 
   // Other names of a page, and of the section that says what the name means.
@@ -16,24 +16,27 @@
     "chapters/08_stretching#a-sharper-eye": "YaRN",
   };
 
+  const BESIDE = /Traps$|Exercises$|Proofs and details$|Where this comes from$/; // its story
+  const nothing = (query) => `Nothing found for “${query}”`;
   const wordsOf = (query) => query.toLowerCase().match(/[\p{L}\p{N}_.]+/gu) ?? [];
   // "rotating" finds "rotates": words begin with what is left without an ending.
   const patterns = (words) => words.map((word) => {
     const stem = word.length > 4 ? word.replace(/(?:ies|ing|ed|es|[sey])$/, "") : word;
-    return new RegExp(`(?<![\\p{L}\\p{N}])${stem.replaceAll(".", "\\.")}`, "giu");
+    return new RegExp(`(?<![\\p{L}\\p{N}])${stem.replaceAll(".", "\\.")}[\\p{L}\\p{N}]*`, "giu");
   });
 
   function find(query) {
     const words = wordsOf(query), all = patterns(words), name = words.join(" "), found = [];
     for (const [page, places] of words.length ? Object.entries(BOOK_TEXTS) : []) {
       const reference = page.endsWith("/api"), chapter = /\/\d\d_[^/]+$/.test(page);
+      const about = all.every((p) => `${places[""]?.[0]} ${NAMES[page] ?? ""}`.search(p) >= 0);
       for (const [anchor, [title, text]] of Object.entries(places)) {
         const called = `${title} ${NAMES[page + (anchor && `#${anchor}`)] ?? ""}`;
         const [named, there] = [called, text].map((where) => all.map((p) => where.match(p)?.length ?? 0));
         if (all.some((_, i) => !named[i] && !there[i])) continue;
         const term = anchor.startsWith("term-");
         const worth = term ? (words.length === wordsOf(title).length ? 35 : 15) : !chapter ? 12 : anchor ? 40 : 60;
-        let score = chapter ? 10 : 0;
+        let score = chapter ? 10 * (1 + about - BESIDE.test(title)) : 0;
         for (const i of all.keys()) score += Math.min(there[i], 5) + (named[i] && worth);
         if (words.length > 1 && text.toLowerCase().includes(name)) score += 10;
         if (reference) score += title.toLowerCase() === name || title.toLowerCase().endsWith(`.${name}`) ? 100 : -100;
@@ -43,26 +46,28 @@
     return found.sort((a, b) => b.score - a.score);
   }
 
-  // The first sentence that has most of the words, cut if it is long.
+  // The first sentence that has most of the words, from near the first of them. A row of a table says
+  // less than a sentence, and "YaRN." nothing.
   function sentence(text, all) {
-    const has = (part) => all.filter((p) => part.search(p) >= 0).length;
-    const cut = text.split(/(?<=[.?!])\s+(?=\p{Lu}|\d)/u), whole = cut.filter((part) => wordsOf(part).length > 3);
-    const parts = whole.length ? whole : cut; // "YaRN." says nothing of it
-    const best = parts.reduce((one, other) => (has(other) > has(one) ? other : one));
-    if (best.length <= 220) return best;
-    const at = Math.max(0, Math.min(...all.map((p) => best.search(p)).filter((i) => i >= 0)) - 80);
-    const from = at && at < Infinity ? best.indexOf(" ", at) + 1 : 0;
-    return (from ? "… " : "") + best.slice(from, best.lastIndexOf(" ", from + 220)) + " …";
+    const says = (part) => all.filter((p) => part.search(p) >= 0).length
+      - (part.includes(" · ") && 0.5) - (wordsOf(part).length < 4 && 1.5);
+    const parts = text.split(/\n|(?<=[.?!])\s+(?=\p{Lu}|\d)/u);
+    const best = parts.reduce((one, other) => (says(other) > says(one) ? other : one));
+    const at = Math.min(...all.map((p) => best.search(p)).filter((i) => i >= 0)) - 50;
+    const from = at > 20 && at < Infinity ? best.indexOf(" ", at) + 1 : 0;
+    const to = best.length > from + 220 ? best.lastIndexOf(" ", from + 220) : undefined;
+    return (from ? "… " : "") + best.slice(from, to) + (to ? " …" : "");
   }
 
-  // A place as an entry of a list. Its page will mark the words, as Sphinx has it.
+  // A place as an entry of a list, with the words marked. Its page will mark them, as Sphinx has it.
   function entry({ page, anchor, title, text }, query) {
-    const item = document.createElement("li"), link = item.appendChild(document.createElement("a"));
-    link.href = `${root}${page}.html${anchor && `#${anchor}`}`;
-    link.textContent = title;
+    const item = make("li"), href = `${root}${page}.html${anchor && `#${anchor}`}`;
+    const link = item.appendChild(make("a", { href, textContent: title }));
     const own = BOOK_TEXTS[page][""]?.[0] ?? "";
-    if (anchor && own) link.append(Object.assign(document.createElement("small"), { textContent: ` ${own}` }));
-    item.append(Object.assign(document.createElement("p"), { className: "context", textContent: text }));
+    if (anchor && own) link.append(make("small", { textContent: ` ${own}` }));
+    const marks = new RegExp(`(${patterns(wordsOf(query)).map((p) => p.source).join("|")})`, "giu");
+    const quoted = text.split(marks).map((part, i) => (i % 2 ? make("mark", { textContent: part }) : part));
+    item.appendChild(make("p", { className: "context" })).append(...quoted);
     link.addEventListener("click", () => {
       try {
         localStorage.setItem("sphinx_highlight_terms", wordsOf(query).join(" "));
@@ -73,28 +78,25 @@
 
   if (typeof Search !== "undefined") Search.performSearch = async (query) => {
     await bring();
-    const found = find(query), list = Object.assign(document.createElement("ul"), { className: "search" });
+    const found = find(query), list = make("ul", { className: "search" });
     list.append(...found.map((place) => entry(place, query)));
-    const said = found.length ? `Places found: ${found.length}.` : "No place has all of these words.";
-    document.getElementById("search-results").append(
-      Object.assign(document.createElement("p"), { className: "search-summary", textContent: said }), list);
+    const said = found.length ? `Places found: ${found.length}.` : nothing(query);
+    document.getElementById("search-results").append(make("p", { className: "search-summary", textContent: said }), list);
   };
 
   const box = document.querySelector(".search-button__search-container"), field = box.querySelector("input");
   box.role = "search";
-  const list = box.appendChild(Object.assign(document.createElement("ul"), { className: "hits", hidden: true }));
+  const list = box.appendChild(make("ul", { className: "hits", hidden: true }));
   field.addEventListener("input", async () => {
     await bring();
     const query = field.value.trim(), asked = query.length > 1, found = asked ? find(query) : [];
     list.replaceChildren(...found.slice(0, 8).map((place) => entry(place, query)));
     list.hidden = !asked;
     if (found.length && found.length <= 8) return;
-    const item = list.appendChild(Object.assign(document.createElement("li"), { className: "said" }));
-    const said = item.appendChild(Object.assign(document.createElement("span"), { role: "status" }));
-    if (!found.length) said.textContent = `Nothing found for “${query}”`;
-    else said.append(Object.assign(document.createElement("a"), {
-      href: `${root}search.html?q=${encodeURIComponent(query)}`, textContent: `All ${found.length} places`,
-    }));
+    const said = make("span", { role: "status" }), href = `${root}search.html?q=${encodeURIComponent(query)}`;
+    list.appendChild(make("li", { className: "said" })).append(said);
+    if (!found.length) said.textContent = nothing(query);
+    else said.append(make("a", { href, textContent: `All ${found.length} places` }));
   });
   box.addEventListener("keydown", (event) => {
     const stops = [field, ...list.querySelectorAll("a")], at = stops.indexOf(document.activeElement);
