@@ -1304,6 +1304,18 @@ class TestSets:
                 assert box["y"] + box["height"] < 901 or box["height"] > 900
             expect_none(visited.problems)
 
+    def test_a_figure_that_is_higher_than_the_window_leaves_the_words_under_the_finger(
+        self, browser, home
+    ):
+        phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+        with visit(browser, home, CHAPTERS[7], **phone, reduced_motion="reduce") as visited:
+            open_everything(visited.page)
+            button = visited.page.get_by_role("button", name="distance 4", exact=True)
+            button.evaluate(INTO_VIEW)
+            before = button.bounding_box()["y"]
+            assert self.arrived(visited.page, button)["d"] == 4
+            assert button.bounding_box()["y"] == pytest.approx(before, abs=1)
+
     def test_one_far_away_is_gone_to_and_back_leads_back(self, browser, home):
         window = {"width": 1440, "height": 900}
         with visit(browser, home, CHAPTERS[3], viewport=window) as visited:

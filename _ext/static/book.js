@@ -99,7 +99,8 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// Words in a sentence that set a figure. One that is out of view is gone to; Back leads back.
+// Words in a sentence that set a figure. One that is out of view is gone to; Back leads back. One that
+// is too high for the window stays, if a third of the window shows it, or the words leave the finger.
 document.addEventListener("click", ({ target }) => {
   const button = target.closest?.("button.sets");
   if (!button) return;
@@ -111,7 +112,9 @@ document.addEventListener("click", ({ target }) => {
     whole();
     history.pushState(null, "", `#${name}`);
   }
-  figure.scrollIntoView({ block: "nearest" });
+  const fits = bottom - top < window.innerHeight;
+  const seen = Math.min(bottom, window.innerHeight) - Math.max(top, 0);
+  if (fits || seen < window.innerHeight / 3) figure.scrollIntoView({ block: "nearest" });
 });
 
 // Moves a definition to where it can be read: not over the right edge, and above its term if
