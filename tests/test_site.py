@@ -827,6 +827,23 @@ def test_the_contents_do_not_blink_as_notes_go_by(browser, home):
         assert 2 <= sum(one != other for one, other in pairwise(there)) <= 4
 
 
+def test_the_contents_mark_the_section_that_is_read_also_when_it_grows(browser, home):
+    marked = "() => [...document.querySelectorAll('.page-toc a.active')].map((e) => e.hash)"
+    window = {"width": 1440, "height": 900}
+    with visit(browser, home, CHAPTERS[4], viewport=window, reduced_motion="reduce") as visited:
+        page = visited.page
+        page.evaluate("document.documentElement.classList.add('whole')")
+        answer_everything(page)
+        for name in ("two-pairings", "slower-clocks"):
+            section = page.locator(f"#{name}")
+            section.evaluate("(e) => e.scrollIntoView({ behavior: 'instant' })")
+            page.wait_for_timeout(300)
+            assert page.evaluate(marked) == [f"#{name}"]
+            section.evaluate("(e) => (e.style.paddingBottom = '3000px')")  # as answers make it
+            page.wait_for_timeout(300)
+            assert page.evaluate(marked) == [f"#{name}"]
+
+
 def test_without_scripts_the_contents_cover_no_note(browser, home):
     window = {"width": 1440, "height": 900}
     with visit(browser, home, CHAPTERS[4], viewport=window, java_script_enabled=False) as visited:

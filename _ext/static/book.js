@@ -45,6 +45,11 @@ if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "na
 window.addEventListener("load", () =>
   setTimeout(() => document.documentElement.classList.add("there"), 500));
 
+// The contents mark the section that crosses a line below the window's top. The theme's measure, a tenth
+// of a section, is never in view of a long one, and no more of one that grows when a question is answered.
+window.addEventListener("load", () =>
+  Object.assign(document.body.dataset, { bsRootMargin: "-30% 0px -70%", bsThreshold: "0,1" }));
+
 // A margin note stands beside the paragraph that follows it; without a margin it comes after that,
 // and after a formula that ends its sentence.
 const narrow = matchMedia("(max-width: 1199px)"), beside = new Map();
