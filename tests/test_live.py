@@ -480,6 +480,12 @@ class TestLearnedTable:
             note = told.bounding_box()
             assert abs(note["y"] + note["height"] - (box["y"] + 2.5 / 12 * box["height"])) < 30
 
+    @pytest.mark.parametrize("width", [360, 390, 820])
+    def test_the_table_is_square(self, opened, width):
+        with opened("learned_table", width=width) as page:
+            box = page.locator("[data-drag=cell]").bounding_box()
+            assert box["height"] == pytest.approx(box["width"], rel=0.1)
+
     def test_each_small_map_is_of_its_step_and_leads_there(self, opened):
         with opened("learned_table") as page:
             small = page.locator(".film button")
