@@ -819,6 +819,20 @@ class TestHands:
             words = page.locator(".words button").all()
             assert min(word.bounding_box()["height"] for word in words) >= least
 
+    def test_the_row_of_words_is_one_stop_and_arrows_lead_along_it(self, opened):
+        with opened("clocks") as page:
+            words = page.get_by_role("toolbar", name="words").get_by_role("button")
+            words.first.focus()
+            page.keyboard.press("ArrowRight")
+            page.keyboard.press("ArrowRight")
+            page.keyboard.press("Enter")
+            assert at_rest(page)["p"] == 2
+            page.keyboard.press("Tab")
+            assert not page.evaluate("document.activeElement.closest('.words')")
+            page.keyboard.press("Shift+Tab")
+            assert words.nth(2).evaluate("(e) => e === document.activeElement")
+            expect_none(page.problems)
+
     def test_a_tap_on_a_hub_turns_no_hand(self, opened):
         with opened("clocks", width=390, has_touch=True, is_mobile=True) as page:
             before = state_of(page)

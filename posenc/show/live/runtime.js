@@ -237,6 +237,19 @@ export const live = (figure) => ({
       if ("rests" in dataset && part === 1) from = step > 0 ? Math.floor(from) : Math.ceil(from);
       change({ [name]: Math.round((from + step) * 1e6) / 1e6 });
     });
+    // A row of words is one stop of the Tab key; arrows lead along it.
+    const row = el.querySelector(".words"), words = [...row?.children ?? []];
+    const rove = (to) => words.forEach((word) => (word.tabIndex = word === to ? 0 : -1));
+    if (row) Object.assign(row, { role: "toolbar", ariaLabel: "words" });
+    rove(words[0]);
+    row?.addEventListener("focusin", ({ target }) => rove(target));
+    row?.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const next = by && words[words.indexOf(event.target) + by];
+      if (!next) return;
+      event.preventDefault();
+      next.focus();
+    });
     // A finger that begins to scroll on a slider sets it first: then it stands as it stood.
     let stood;
     el.addEventListener("pointerdown", ({ target }) => {
