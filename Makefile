@@ -106,8 +106,8 @@ colab: .venv-colab/.ready
 
 grader: .venv-grading/.ready
 	@command -v bwrap >/dev/null \
-	|| { echo "==> Installing bubblewrap"; apt-get update -qq && apt-get install -y -qq --no-install-recommends bubblewrap; } \
-	|| $(call without,bubblewrap (install the package of that name),the tests that grade submissions)
+	|| { echo "==> Installing bubblewrap"; apt-get update -qq && apt-get install -y -qq --no-install-recommends bubblewrap libseccomp2; } \
+	|| $(call without,bubblewrap (install the packages bubblewrap and libseccomp2),the tests that grade submissions)
 
 .venv-grading/.ready: grading/requirements.txt pyproject.toml README.md $(shell find posenc -type f -not -name '*.pyc')
 	@echo "==> Setting up .venv-grading, which grades, with posenc as it is now"

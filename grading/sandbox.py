@@ -19,14 +19,13 @@ import functools
 import itertools
 import json
 import os
-import platform
 import random
 import re
 import selectors
 import shutil
-import struct
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections import deque
@@ -37,6 +36,7 @@ from pathlib import Path
 import psutil
 
 from _ext.repository import ROOT
+from grading import kernel
 from posenc.check.calls import PATIENCE, starved
 
 GIB = 2**30
@@ -46,6 +46,7 @@ READ = 2**16  # what is read at once: between two looks no more lines come than 
 USER = 64_321  # nobody else's
 PYTHON = os.path.abspath(sys.executable)  # inside no ".." of a path leads anywhere
 _HOSTS = Path(__file__).with_name("hosts")  # no machine but this one
+_INSTALLED = Path(sysconfig.get_path("purelib"), "posenc")  # what is graded with
 _WHEELS = Path(sys.prefix, "wheels")  # of which posenc was installed: whole
 _PROC = Path("/proc")
 _TOLD = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")  # of _PROC
@@ -71,89 +72,12 @@ _OPTIONS = (
     "--dev-bind /dev/null /dev/tty "  # the machine's node, too: what is written to it sets its time
     f"--size 1048576 --tmpfs /dev/shm --remount-ro /dev --size {GIB} --tmpfs /tmp --chdir /tmp"
 ).split()
-# Calls of the system that make memory which belongs to no process, or look into another one. A pipe
-# holds such memory, too: there are few files for each process, no pipe can be made larger, and none
-# takes pages of a process, of which one byte may keep 2 MiB. So
-# does what processes share without a file, which is held while none of them has it in its pages.
-# So do sockets, which are counted, and whose buffers cannot be made larger.
-# And calls that let two sandboxes talk over a file of the system, which both read: by a lock or a
-# lease on it, or by who opens it. They say what of such a file is in the machine's memory, too, or
-# take it out of there: with these, what one sandbox has read tells a later one whatever it likes.
-# And calls by which a process steps back behind all others: it would wait, and not be charged.
-# And calls of which the kernel counts each, for all: who reads the count, however late, is told.
-# The counts themselves are in /proc, which is not there, as is who else has a page in its memory;
-# sysinfo tells the memory and the load of this moment.
-# What waits for many files (epoll) takes memory that no process has. A user of a machine may have
-# so much of it: one sandbox could take that of all. Python itself waits in another way then.
-# And calls that tell who else has a page in its memory, or whether what stands around it was read.
-# And the kernel's log. And attributes of a file: a list of who may use a node of /dev is one.
 _FILES = 512
 _SOCKETS = 200  # in all
 _NAMES = 100_000  # of files, links and folders, in all
 _TERMINALS = 16  # in all: there are so many for the machine
 _PARTS = 10_000  # of the memory of a process
 _LOOKS = 5.0  # a second, on average
-_FORBIDDEN = {
-    "x86_64": (0xC000003E, {"memfd_create": 319, "memfd_secret": 447, "shmget": 29, "ptrace": 101,
-                            "userfaultfd": 323, "io_uring_setup": 425, "keyctl": 250,
-                            "add_key": 248, "bpf": 321, "perf_event_open": 298, "msgget": 68,
-                            "semget": 64, "vmsplice": 278, "flock": 73, "inotify_add_watch": 254,
-                            "fanotify_init": 300, "fadvise64": 221, "readahead": 187,
-                            "mincore": 27, "cachestat": 451, "process_madvise": 440,
-                            "io_setup": 206, "setpriority": 141, "sched_setparam": 142,
-                            "sched_setscheduler": 144, "sched_setattr": 314,
-                            "process_vm_readv": 310, "process_vm_writev": 311,
-                            "inotify_init": 253, "inotify_init1": 294, "sysinfo": 99,
-                            "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
-                            "setxattrat": 463, "removexattr": 197, "lremovexattr": 198,
-                            "fremovexattr": 199, "removexattrat": 466, "file_setattr": 469,
-                            "move_pages": 279, "mbind": 237, "migrate_pages": 256,
-                            "syslog": 103, "epoll_create": 213, "epoll_create1": 291}),
-    "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186,
-                             "ptrace": 117, "userfaultfd": 282, "io_uring_setup": 425,
-                             "keyctl": 219, "add_key": 217, "bpf": 280,
-                             "perf_event_open": 241, "semget": 190,
-                             "vmsplice": 75, "flock": 32, "inotify_add_watch": 27,
-                             "fanotify_init": 262, "fadvise64": 223, "readahead": 213,
-                             "mincore": 232, "cachestat": 451, "process_madvise": 440,
-                             "io_setup": 0, "setpriority": 140, "sched_setparam": 118,
-                             "sched_setscheduler": 119, "sched_setattr": 274,
-                             "process_vm_readv": 270, "process_vm_writev": 271,
-                             "inotify_init1": 26, "sysinfo": 179,
-                             "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7,
-                             "setxattrat": 463, "removexattr": 14, "lremovexattr": 15,
-                             "fremovexattr": 16, "removexattrat": 466, "file_setattr": 469,
-                             "move_pages": 239, "mbind": 235, "migrate_pages": 238,
-                             "syslog": 116, "epoll_create1": 20}),
-}  # fmt: skip
-# Calls that change what stands of a file beside its content. The nodes of /dev are the machine's
-# own, and who grades as root owns them: without rights to /dev/null no sandbox begins, and their
-# times are letters to a later one. Programs of every day make these calls (`cp -p`, zip): they
-# succeed, and do nothing.
-_QUIET = {
-    "x86_64": {"chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452, "chown": 92,
-               "fchown": 93, "lchown": 94, "fchownat": 260, "utime": 132, "utimes": 235,
-               "futimesat": 261, "utimensat": 280},
-    "aarch64": {"fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "fchown": 55, "fchownat": 54,
-                "utimensat": 88},
-}  # fmt: skip
-_IN_PART = (  # a call, one of its arguments, the bits of it that count, and forbidden values
-    ({"x86_64": 9, "aarch64": 222}, 3, 0x21, [0x21]),  # mmap: MAP_SHARED | MAP_ANONYMOUS
-    ({"x86_64": 54, "aarch64": 208}, 2, 0xFFFFFFFF, [7, 8]),  # setsockopt: SO_SNDBUF, SO_RCVBUF
-    # madvise: MADV_RANDOM, MADV_COLD, MADV_PAGEOUT
-    ({"x86_64": 28, "aarch64": 233}, 2, 0xFFFFFFFF, [1, 20, 21]),
-    # preadv2: RWF_NOWAIT, RWF_DONTCACHE
-    ({"x86_64": 327, "aarch64": 286}, 5, 0x88, [0x08, 0x80, 0x88]),
-    ({"x86_64": 41, "aarch64": 198}, 0, 0xFFFFFFFF, [0, *range(2, 64)]),  # socket: all but AF_UNIX
-)
-# Of these, each value that is not here is forbidden: there are many, and new ones with each kernel.
-# A hint of how long what is written will live (F_SET_RW_HINT) stays with the file, for all; so does
-# what a disk is asked to keep of it in memory (ioctls of ext4).
-_ONLY_IN_PART = (
-    # fcntl: F_DUPFD to F_GETLK, F_OFD_GETLK, F_DUPFD_CLOEXEC, F_GETPIPE_SZ
-    ({"x86_64": 72, "aarch64": 25}, 1, 0xFFFFFFFF, [*range(6), 36, 1030, 1032]),
-    ({"x86_64": 16, "aarch64": 29}, 1, 0xFF00, [0x5400]),  # ioctl: of terminals and descriptors
-)
 
 
 class Ended(BaseException):
@@ -179,33 +103,6 @@ class Limits:
     processes: int = 100
     by_user: bool = False
     private: tuple[Path, ...] = field(default=(), repr=False)
-
-
-def _filter() -> bytes:
-    """A program for the kernel: forbidden calls fail with EPERM, quiet ones do nothing."""
-    machine = platform.machine()
-    if machine not in _FORBIDDEN:
-        return b""
-    architecture, calls = _FORBIDDEN[machine]
-    load, equal, least, both, result = 0x20, 0x15, 0x35, 0x54, 0x06  # BPF_LD, _JEQ, _JGE, _AND
-    number, kind, arguments = 0, 4, 16  # the call, the architecture, eight bytes for each argument
-    codes = (0x7FFF0000, 0x00050001, 0x00050000, 0x80000000)
-    allow, refuse, nothing, kill = ((result, 0, 0, what) for what in codes)
-    steps = [(load, 0, 0, kind), (equal, 1, 0, architecture), kill, (load, 0, 0, number)]
-    if machine == "x86_64":  # the calls of another word size
-        steps += [(least, 0, 1, 0x40000000), refuse]
-    for one in calls.values():
-        steps += [(equal, 0, 1, one), refuse]
-    for one in _QUIET[machine].values():
-        steps += [(equal, 0, 1, one), nothing]
-    rules = [(*one, refuse, allow) for one in _IN_PART]
-    rules += [(*one, allow, refuse) for one in _ONLY_IN_PART]
-    for numbers, place, bits, values, listed, other in rules:
-        seen = [(load, 0, 0, arguments + 8 * place), (both, 0, 0, bits)]
-        for value in values:
-            seen += [(equal, 0, 1, value), listed]
-        steps += [(equal, 0, len(seen) + 1, numbers[machine]), *seen, other]
-    return b"".join(struct.pack("HBBI", *step) for step in [*steps, allow])
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -236,12 +133,14 @@ def _copies(root: Path) -> list[Path]:
 
 
 def _hidden() -> list[Path]:
-    """Folders in which nobody may look: whatever has all of posenc, but for what is graded with."""
+    """Folders in which nobody may look: whatever has all of posenc, but for what is graded with.
+
+    And psutil, which reads /proc: joblib can do without it, and not without /proc.
+    """
     found = {path for root in _shown() for path in _copies(root)}
-    own = {path.resolve() for path in Path(sys.prefix).glob("lib*/python3*/*-packages/posenc")}
-    return [
-        path for path in sorted({*found, _WHEELS}) if path.is_dir() and path.resolve() not in own
-    ]
+    own = _INSTALLED.resolve()
+    hidden = {*found, _WHEELS, _INSTALLED.with_name("psutil")}
+    return [path for path in sorted(hidden) if path.is_dir() and path.resolve() != own]
 
 
 @functools.cache
@@ -379,6 +278,10 @@ def _tried(limits: Limits) -> str:
     """Why there can be no sandbox here, "" if there can."""
     if not shutil.which("bwrap"):
         return "bwrap is missing"
+    try:
+        kernel.rules()
+    except RuntimeError as error:
+        return f"libseccomp is missing ({error})"
     if both := _covered(limits.private) & _shown():
         return f"{min(both)} is in every sandbox, and what is private lies in it, not below"
     program = command([PYTHON, "-S", "-c", ""], {}, limits)
@@ -414,7 +317,7 @@ class Sandbox:
                 file.seek(0)
                 return file.fileno()
 
-            rules = held(_filter()) if _filter() else None
+            rules = None if limits.by_user else held(kernel.rules())
             numbers = {name: held(content) for name, content in (files | _told()).items()}
             made = (
                 command_by_user(program, limits)
