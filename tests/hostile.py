@@ -727,6 +727,15 @@ ATTACKS: dict[str, Attack] = {
         "libc = __import__('ctypes').CDLL(None)\nassert libc.shmget(0, 2**24, 0o1600) == -1",
         note="__import__",
     ),
+    "counts_of_the_kernel": disturbs(  # and calls that no notebook needs, by their numbers
+        "libc = __import__('ctypes').CDLL(None, use_errno=True)\n"
+        "calls = {'ustat': 136, 'sysinfo': 99, 'sysfs': 139, 'quotactl': 179, 'request_key': 249,\n"
+        "         'mq_open': 240, 'epoll_create1': 291, 'ioprio_get': 252, 'listmount': 458,\n"
+        "         'get_mempolicy': 239, 'syslog': 103, 'kcmp': 312, 'memfd_create': 319}\n"
+        "known = [name for name, number in calls.items() if os.uname().machine == 'x86_64'\n"
+        "         and libc.syscall(number, *[bytes(99)] * 4) != -1]\nassert not known, known",
+        note="__import__",
+    ),
     "settings_of_the_machine": disturbs(
         "from pathlib import Path\nfor path in Path('/proc/sys').rglob('*'):\n"
         "    if path.is_file() and os.access(path, os.W_OK): os._exit(1)",
