@@ -278,12 +278,12 @@ def _tried(limits: Limits) -> str:
     """Why there can be no sandbox here, "" if there can."""
     if not shutil.which("bwrap"):
         return "bwrap is missing"
+    if both := _covered(limits.private) & _shown():
+        return f"{min(both)} is in every sandbox, and what is private lies in it, not below"
     try:
         kernel.rules()
     except RuntimeError as error:
         return f"libseccomp is missing ({error})"
-    if both := _covered(limits.private) & _shown():
-        return f"{min(both)} is in every sandbox, and what is private lies in it, not below"
     program = command([PYTHON, "-S", "-c", ""], {}, limits)
     made = subprocess.run(program, capture_output=True, check=False, text=True)
     return f"bwrap cannot make a sandbox here: {made.stderr.strip()}" if made.returncode else ""
