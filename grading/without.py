@@ -1,7 +1,8 @@
 """`posenc` for a sandbox in which a question is graded: without the functions that it asks for.
 
 Whatever a notebook does, it cannot call, copy or read what is not there: the bodies of the refused
-functions are taken out of the package's files, with the private helpers that these alone need, and
+functions and classes are taken out of the package's files, with the private helpers that these
+alone need, and
 every module that `posenc.check.ways.is_gone` names. So what raises here is what the check at home
 refuses, and nothing else. Compiled copies of these files are empty; so are the scripts of the
 figures that readers touch, which say the same formulas in another language.
@@ -40,7 +41,7 @@ def files(refused: tuple[str, ...]) -> dict[str, bytes]:
     """Path and content of each file of the package that is another one in the sandbox.
 
     Args:
-        refused: functions, as `posenc.sinusoidal.sinusoidal_encoding`, or `ALL`.
+        refused: functions and classes, as `posenc.sinusoidal.sinusoidal_encoding`, or `ALL`.
     """
     names: dict[Path, set[str]] = {}
     for name in set(refused) - {ALL}:

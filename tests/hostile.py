@@ -1236,13 +1236,19 @@ FOUND: dict[str, tuple[str, ...]] = {
     "a last cell that fills the memory or prints 20 MB": ("holds_memory", "prints_much"),
 }  # fmt: skip
 
-# Of other sets: a question of four points, and what is handed in for it with what it deserves
+# Of other sets: a question, and what is handed in for it with what it deserves
 TURN = """
 def rotated(x, p, b, t=posenc):
     z = {0}.phasors({1}.angles(p, {2}.inverse_frequencies(x.shape[1], base=b)))
     pairs = torch.view_as_complex(x.double().unflatten(1, (-1, 2)).contiguous())
     return torch.view_as_real(pairs * z).flatten(1)
 """
+BY_SHAW = (
+    "import posenc, posenc.shaw as S\nfrom torch import nn\n"
+    "def mended_shaw(q, k, table, qp, kp):\n"
+    "    theirs = posenc.ShawRelative(q.shape[-1], max_distance=len(table) // 2, values=False)\n"
+    "    theirs.key_weight = nn.Parameter(table)\n"
+)
 ELSEWHERE: dict[str, dict[str, tuple[str, int]]] = {
     "rotated": {
         "hides_it": ("import posenc" + TURN.format("t", "[posenc][0]", "(posenc or 0)"), 0),
@@ -1263,6 +1269,24 @@ ELSEWHERE: dict[str, dict[str, tuple[str, int]]] = {
             "    case object(__init__=start): pass\n"
             "module = __import__('posenc.t5').t5\ndef buckets(relative, count, far):\n"
             "    return vars(module)['t5_' + 'buckets'](relative, count, max_distance=far)", 0),
+    },
+    "mended_shaw": {
+        "by_scores": (
+            BY_SHAW + "    S.attention = lambda q, k, v, bias, mask=None: (\n"
+            "        v, q @ k.mT / q.shape[-1] ** .5 + bias)\n"
+            "    return theirs(q, k, k, qp, kp)[1]", 0),
+        "by_logarithms": (
+            BY_SHAW + "    n = max(1, int(kp[0] - qp.min()) + len(table))\n"
+            "    k = torch.cat((torch.zeros(n, k.shape[-1]), k))\n"
+            "    places = torch.arange(int(kp[0]) - n, int(kp[-1]) + 1)\n"
+            "    w = theirs(q, k, k, qp, places)[1].log()\n"
+            "    return (w - w[:, :1])[:, n:] + (q @ table[0] / q.shape[-1] ** .5)[:, None]", 0),
+        "honest": (
+            "from posenc import relative_positions\n"
+            "def mended_shaw(q, k, table, qp, kp):\n    clip = len(table) // 2\n"
+            "    rows = relative_positions(qp, kp).clamp(-clip, clip) + clip\n"
+            "    both = k + table[rows]\n"
+            "    return torch.einsum('nd,nmd->nm', q, both) / q.shape[-1] ** .5", 3),
     },
     "speeds": {
         "counts": (

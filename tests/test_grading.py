@@ -1298,8 +1298,10 @@ def test_what_other_sets_ask_is_held_too(question, tiny, tmp_path):
     folder, path = tmp_path / "in", tmp_path / "other.ipynb"
     folder.mkdir()
     made = tiny.read_text().replace("name: double", f"name: {question}")
-    path.write_text(made.replace("points: 2", "points: 4").replace("2 points", "4 points"))
     (chapter,) = (c for c in CHAPTERS if hasattr(c, question))
+    worth = sum(test.points for test in getattr(chapter, question).tests)
+    made = made.replace("points: 2", f"points: {worth}").replace("2 points", f"{worth} points")
+    path.write_text(made)
     path.with_suffix(".py").write_text(f"from {chapter.__name__} import {question}\n")
     for name, (code, _) in ELSEWHERE[question].items():
         cells = [new_code_cell("import math, torch"), new_code_cell(code.strip())]

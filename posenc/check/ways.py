@@ -41,7 +41,7 @@ def ask(
         arguments: those of one case.
         way: a key of `WAYS`.
         seconds: time limit.
-        refuses: functions of `posenc` that the answer may not call, see `is_gone`.
+        refuses: functions and classes of `posenc` that the answer may not use, see `is_gone`.
         seed: of torch's random numbers; by default they go on from where they are.
 
     Raises:
@@ -171,13 +171,18 @@ def _found(
 ) -> tuple[FunctionType, ...]:
     parts = []
     for module, _, attribute in (name.rpartition(".") for name in refused if name != ALL):
-        parts.append(vars(importlib.import_module(module))[attribute])
+        parts += _with_methods(vars(importlib.import_module(module))[attribute])
     for name, module in zip(names, modules, strict=True):
         for thing in list(vars(module).values()) if is_gone(name, refused) else ():
             if getattr(thing, "__module__", "") == name:
-                methods = vars(thing) if isinstance(thing, type) else {}
-                parts += thing, *(methods[key] for key in methods if key != RULES)
+                parts += _with_methods(thing)
     return tuple(function for part in parts for function in _function(part))
+
+
+def _with_methods(thing: object) -> list[object]:
+    """A function; or a class, and all that is in it."""
+    methods = vars(thing) if isinstance(thing, type) else {}
+    return [thing, *(methods[key] for key in methods if key != RULES)]
 
 
 def _function(thing: object) -> Iterator[FunctionType]:

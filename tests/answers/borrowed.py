@@ -6,6 +6,7 @@ import pkgutil
 import sys
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
+from unittest import mock
 
 import numpy as np
 import torch
@@ -35,6 +36,30 @@ def larger_base(base, dim, factor):
     return slower[1] ** (-dim / 2)
 
 
+def by_shaw(table, q):
+    theirs = posenc.ShawRelative(q.shape[-1], max_distance=len(table) // 2, values=False)
+    theirs.key_weight = torch.nn.Parameter(table)
+    return theirs
+
+
+def shaw_scores(q, k, table, query_positions, key_positions):
+    """By ShawRelative, whose attention gives the scores instead of the weights."""
+    scores = mock.Mock(wraps=posenc.attention)
+    with mock.patch("posenc.shaw.attention", scores):
+        by_shaw(table, q)(q, k, k, query_positions, key_positions)
+    return q @ k.mT / q.shape[-1] ** 0.5 + scores.call_args.kwargs["bias"]
+
+
+def shaw_logarithms(q, k, table, query_positions, key_positions):
+    """By ShawRelative, whose weights tell the scores, up to that of a key of zeros far behind."""
+    more = max(1, int(key_positions[0] - query_positions.min()) + len(table))
+    positions = torch.arange(int(key_positions[0]) - more, int(key_positions[-1]) + 1)
+    k = torch.cat((torch.zeros(more, k.shape[-1]), k))
+    weights = by_shaw(table, q)(q, k, k, query_positions, positions)[1].log()
+    known = q @ table[0] / q.shape[-1] ** 0.5
+    return (weights - weights[:, :1])[:, more:] + known[:, None]
+
+
 BORROWED = {  # the answer by what `posenc` has
     "sinusoidal": lambda p, dim, base: posenc.sinusoidal_encoding(p, dim, base=base),
     "dot_product": lambda k, dim, base: (
@@ -47,6 +72,7 @@ BORROWED = {  # the answer by what `posenc` has
     "relative": lambda q, k: posenc.relative_positions(q, k),
     "buckets": lambda r, count, far: posenc.t5_buckets(r, num_buckets=count, max_distance=far),
     "skewed": lambda products: posenc.skew(products),
+    "mended_shaw": shaw_scores,
     "rotated": lambda x, p, base: posenc.rotate(
         x, angles(p, inverse_frequencies(x.shape[-1], base=base)), pairing="interleaved"
     ),
