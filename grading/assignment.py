@@ -11,8 +11,8 @@ from pathlib import Path
 import nbformat
 
 from _ext import student
+from grading.cells import names
 from grading.questions.master import Comparison, Judged, masters
-from grading.uses import Uses
 from posenc.check import Probe, Question
 
 RUNS = "*Grading runs this notebook from top to bottom, without a network, with"
@@ -123,14 +123,16 @@ class Assignment:
             The name of the question for the number of each.
         """
         given = {source: name for name, source in self.given_cells.items()}
-        names = [given.get(source.strip()) if kind == "code" else None for kind, source in cells]
+        untouched = [
+            given.get(source.strip()) if kind == "code" else None for kind, source in cells
+        ]
         answered, found = set(), {}
-        for number, bound in enumerate(Uses(cells, set()).bound if any(names) else ()):
-            name = names[number]
+        for number, (kind, source) in enumerate(cells if any(untouched) else ()):
+            name = untouched[number]
             if name in answered:
                 found[number] = name
-            elif name is None:
-                answered |= bound
+            elif name is None and kind == "code":
+                answered |= names(source)
         return found
 
     def run_of(self, cells: Sequence[tuple[str, str]]) -> list[tuple[int, str, bool]]:

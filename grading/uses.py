@@ -8,10 +8,21 @@ and there every word counts. Words in texts, comments and lines for a shell neve
 import ast
 import itertools
 import re
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from grading import notebook
+from grading.cells import (
+    CELLS,
+    DEFINITION,
+    MAGIC,
+    NO_PYTHON,
+    SHELLS,
+    VALUE,
+    bound,
+    parsed,
+    parts,
+    plain,
+)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -20,26 +31,15 @@ def _words(text: str) -> frozenset[str]:
 
 _LONGEST = 100_000  # characters of all cells that are parsed
 _CELL = 100  # characters that take as long as a cell by itself
-_DISORDER = re.compile(r"[^\x00-\x7f]{1000}")  # sorting its marks would take quadratic time
-_REST = r"(?:[^\n\\]++|\\[\s\S])*+"  # of a line, and of those that continue it
 _LINE = re.compile(r"\r\n?|\n")  # as Python counts them
 _MOST, _SHOWN = 1000, 300  # odd lines for IPython that are kept, and characters of each
-_MAGIC = re.compile(rf"^([ \t]*)(?:([!%]){_REST}|\?[^\n]*|[\w.]+\?{{1,2}}[ \t]*$)", re.MULTILINE)
-_VALUE = re.compile(rf"=[ \t]*([!%])(?=[ \t]*\w){_REST}")
-_TIMED = re.compile(r"^([ \t]*)%{1,2}(?:time|timeit|prun|memit)\b(?:[ \t]+-\w[ \t]*\d*)*", re.M)
-_CELLS = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
-_NO_PYTHON = _words("html HTML latex markdown javascript js svg bash sh script perl ruby")
 
 _BEFORE_CODE = frozenset(["time", "timeit", "prun"])  # code may stand on the same line
-_DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_COMPREHENSION = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPE = (*_DEFINITION, ast.Lambda, *_COMPREHENSION)  # what is bound in it is bound in it alone
 
 _UNSEEN = _words("""
     bash cmd edit exec julia load loadpy macro perl pypy python python2 python3 R recall rerun ruby
     run sc script sh shell sx system
     """)  # magics that run what is not in the notebook, or no Python
-_SHELLS = re.compile(r"\A\s*%%(?:bash|sh|shell)[ \t]*\n")
 _DAILY = re.compile(  # commands of every day
     r"\s*(?:(?:sudo )?(?:(?:uv )?pip3?|conda|mamba|nvidia-smi|nvcc|ls|pwd|cd|cat|head|wget|curl|git"
     r"|apt|apt-get|mkdir|unzip|tar|free|lscpu|df|du|uname|which|date|echo|export|touch|true|false"
@@ -90,14 +90,11 @@ class Uses:
         self.trees: list[tuple[ast.stmt, list[bool]]] = []  # and which lines of its cell are given
         self.texts: list[str] = []
         self.lines: dict[str, None] = {}  # for IPython, and not of every day
-        self.bound: list[frozenset[str]] = []  # the names that each cell binds
         for kind, source in cells:
-            before = len(self.trees)
             if kind == "code":
                 left -= len(source) + _CELL
                 self._read(source, is_short=left >= 0)
-            self.bound.append(_bound(tree for tree, _ in self.trees[before:]))
-        self.own = frozenset().union(*self.bound)
+        self.own = bound(tree for tree, _ in self.trees)
         self.modules = _modules([node for tree, _ in self.trees for node in ast.walk(tree)])
 
     def odd(self) -> list[str]:
@@ -112,23 +109,23 @@ class Uses:
     # Reading
 
     def _read(self, source: str, *, is_short: bool) -> None:
-        kind = _CELLS.match(source)
+        kind = CELLS.match(source)
         if kind:
-            if _SHELLS.match(source):
+            if SHELLS.match(source):
                 for line in _LINE.split(source.replace("\\\n", " "))[1:]:
                     self._put_aside(f"!{line.partition('#')[0]}")
                 return
             self._put_aside(kind[0])
-            if kind[1] in _NO_PYTHON:
+            if kind[1] in NO_PYTHON:
                 return
             if kind[1] not in _BEFORE_CODE:
                 source = source[kind.end() :]
-        tree = _parsed(source) if is_short else None
+        tree = parsed(source) if is_short else None
         if tree is None:
-            for match in itertools.chain(_MAGIC.finditer(source), _VALUE.finditer(source)):
+            for match in itertools.chain(MAGIC.finditer(source), VALUE.finditer(source)):
                 self._put_aside(match[0])
-            source = _VALUE.sub("= None", _MAGIC.sub(r"\1pass", _TIMED.sub(r"\1", source)))
-            tree = _parsed(source) if is_short else None
+            source = plain(source)
+            tree = parsed(source) if is_short else None
         lines = _LINE.split(source)
         if tree is not None:
             is_given = [line.strip() in self.given for line in lines]
@@ -152,7 +149,7 @@ class Uses:
         if isinstance(node, ast.Attribute):
             module = self.modules.get(roots[node], "")
             return {node.attr} & (ODD | _PARTS.get(module, frozenset()))
-        if isinstance(node, _DEFINITION):
+        if isinstance(node, DEFINITION):
             return {node.name} & ODD
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names if alias.asname or alias.name not in _TOOLS]
@@ -176,17 +173,6 @@ def _handed_in(tree: ast.AST, is_given: Sequence[bool]) -> Iterator[ast.AST]:
         last = getattr(node, "end_lineno", None) or 1
         if node not in idioms and not (last <= len(is_given) and is_given[last - 1]):
             yield node
-
-
-def _parsed(source: str) -> ast.Module | None:
-    """The code as Python, None if it is none."""
-    if _DISORDER.search(source):
-        return None
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _odd_words(text: str) -> set[str]:
@@ -267,33 +253,6 @@ def _roots(tree: ast.AST) -> dict[ast.AST, str]:
     return found
 
 
-def _parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
-    """What stands in a node: what belongs to the scope around it, and what to one of its own."""
-    parts = list(ast.iter_child_nodes(node))
-    if not isinstance(node, _SCOPE):
-        return parts, []
-    if isinstance(node, _COMPREHENSION):
-        return [], parts
-    inside = [node.body] if isinstance(node, ast.Lambda) else node.body
-    given = getattr(node, "args", None)
-    outside = [*(set(parts) - {given, *inside})]
-    if given:
-        outside += [part for part in (*given.defaults, *given.kw_defaults) if part]
-        names = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg)
-        inside = [*filter(None, names), *inside]
-    return outside, inside
-
-
-def _bound(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """The names that these bind in the scope in which they stand."""
-    todo, found = list(nodes), set()
-    while todo:
-        node = todo.pop()
-        found.update(_made(node))
-        todo += _parts(node)[0]
-    return frozenset(found)
-
-
 def _own(tree: ast.AST, names: frozenset[str]) -> dict[ast.AST, frozenset[str]]:
     """For each node the builtins that are bound in its scope or in one around it: no other name
     counts, and all of them for every scope would fill the memory.
@@ -302,20 +261,8 @@ def _own(tree: ast.AST, names: frozenset[str]) -> dict[ast.AST, frozenset[str]]:
     while todo:
         node, own = todo.pop()
         found[node] = own
-        outside, inside = _parts(node)
+        outside, inside = parts(node)
         todo += [(part, own) for part in outside]
-        local = own | (_bound(inside) & _BUILTIN) if inside else own
+        local = own | (bound(inside) & _BUILTIN) if inside else own
         todo += [(part, local) for part in inside]
     return found
-
-
-def _made(node: ast.AST) -> Iterator[str]:
-    """The names that a node makes."""
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
-    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield node.id
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, (*_DEFINITION, ast.ExceptHandler, ast.MatchAs)) and node.name:
-        yield node.name

@@ -847,6 +847,33 @@ def test_a_stub_below_an_answer_does_not_undo_it():
     assert time.process_time() - start < 5
 
 
+@pytest.mark.parametrize("above", [
+    [("code", "x = 1\n" * 9_000)] * 12,
+    [("code", "x = 1\n" * 90_000)],
+    [("code", "")] * 9_000,
+    [("code", '"""' + "x" * 2_000_000 + '"""')],
+], ids=["many cells", "a long cell", "empty cells", "a long text"])  # fmt: skip
+def test_a_stub_is_below_its_answer_whatever_stands_above_both(above):
+    sinusoids = Assignment.find("02_sinusoidal")
+    stub = ("code", sinusoids.given_cells["moved"])
+    for own in ("moved = max", "def moved(*x):\n    return x"):
+        found = sinusoids.stubs([*above, ("code", own), stub])
+        assert found == {len(above) + 1: "moved"}
+    long = ("code", "x = 1\n" * 90_000 + "def moved(*x):\n    return x")
+    assert sinusoids.stubs([long, stub]) == {1: "moved"}
+
+
+def test_the_names_of_all_cells_are_found_in_linear_time():
+    sinusoids = Assignment.find("02_sinusoidal")
+    stub = ("code", sinusoids.given_cells["moved"])
+
+    def found(size):
+        assert sinusoids.stubs([("code", "x;" * 5000)] * (size // 10_000) + [stub]) == {}
+
+    ratio, _ = doubled(found, 200_000)
+    assert ratio < 2.5
+
+
 def test_measuring_what_was_sent_has_a_limit(monkeypatch):
     def endless(_):
         while True:

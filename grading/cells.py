@@ -1,0 +1,95 @@
+"""Read a cell of code as Python: the names that it makes."""
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+
+LONGEST = 100_000  # characters of a cell that is parsed
+_DISORDER = re.compile(r"[^\x00-\x7f]{1000}")  # sorting its marks would take quadratic time
+_REST = r"(?:[^\n\\]++|\\[\s\S])*+"  # of a line, and of those that continue it
+MAGIC = re.compile(rf"^([ \t]*)(?:([!%]){_REST}|\?[^\n]*|[\w.]+\?{{1,2}}[ \t]*$)", re.MULTILINE)
+VALUE = re.compile(rf"=[ \t]*([!%])(?=[ \t]*\w){_REST}")
+TIMED = re.compile(r"^([ \t]*)%{1,2}(?:time|timeit|prun|memit)\b(?:[ \t]+-\w[ \t]*\d*)*", re.M)
+CELLS = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
+NO_PYTHON = frozenset([
+    "html", "HTML", "latex", "markdown", "javascript", "js", "svg", "bash", "sh", "script", "perl",
+    "ruby",
+])  # fmt: skip
+SHELLS = re.compile(r"\A\s*%%(?:bash|sh|shell)[ \t]*\n")
+_DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+
+DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_COMPREHENSION = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPE = (*DEFINITION, ast.Lambda, *_COMPREHENSION)  # what is bound in it is bound in it alone
+
+
+def names(source: str) -> frozenset[str]:
+    """The names that a cell makes; of one that is very long, or no Python, those of definitions."""
+    tree = python(source)
+    return bound(tree.body) if tree else frozenset(_DEFINED.findall(source))
+
+
+def python(source: str) -> ast.Module | None:
+    """A cell as Python, without what is for IPython; None if it is none, or very long."""
+    if len(source) > LONGEST:
+        return None
+    kind = CELLS.match(source)
+    if SHELLS.match(source) or (kind and kind[1] in NO_PYTHON):
+        return None
+    return parsed(source) or parsed(plain(source))
+
+
+def plain(source: str) -> str:
+    """The code without lines for IPython."""
+    return VALUE.sub("= None", MAGIC.sub(r"\1pass", TIMED.sub(r"\1", source)))
+
+
+def parsed(source: str) -> ast.Module | None:
+    """The code as Python, None if it is none."""
+    if _DISORDER.search(source):
+        return None
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
+    """What stands in a node: what belongs to the scope around it, and what to one of its own."""
+    inner = list(ast.iter_child_nodes(node))
+    if not isinstance(node, _SCOPE):
+        return inner, []
+    if isinstance(node, _COMPREHENSION):
+        return [], inner
+    inside = [node.body] if isinstance(node, ast.Lambda) else node.body
+    given = getattr(node, "args", None)
+    outside = [*(set(inner) - {given, *inside})]
+    if given:
+        outside += [part for part in (*given.defaults, *given.kw_defaults) if part]
+        taken = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg)
+        inside = [*filter(None, taken), *inside]
+    return outside, inside
+
+
+def bound(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that these bind in the scope in which they stand."""
+    todo, found = list(nodes), set()
+    while todo:
+        node = todo.pop()
+        found.update(_made(node))
+        todo += parts(node)[0]
+    return frozenset(found)
+
+
+def _made(node: ast.AST) -> Iterator[str]:
+    """The names that a node makes."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, (*DEFINITION, ast.ExceptHandler, ast.MatchAs)) and node.name:
+        yield node.name
