@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 
 from _ext import student
-from grading.cells import names
+from grading.cells import form, names
 from grading.questions.master import Comparison, Judged, masters
 from posenc.check import Probe, Question
 
@@ -116,16 +116,24 @@ class Assignment:
             if not asked.written and re.search(rf"^(def|class) {asked.name}\b", source, re.M)
         }
 
+    @cached_property
+    def given_forms(self) -> dict[str, str]:
+        """What these cells say, see `cells.form`, and for which question each is."""
+        return {form(source): name for name, source in self.given_cells.items()}
+
+    def untouched(self, cells: Sequence[tuple[str, str]]) -> list[str | None]:
+        """The question of each cell that is as it was handed out for an answer."""
+        return [
+            self.given_forms.get(form(source)) if kind == "code" else None for kind, source in cells
+        ]
+
     def stubs(self, cells: Sequence[tuple[str, str]]) -> dict[int, str]:
         """Cells for an answer, as they were handed out, below an answer: they would undo it.
 
         Returns:
             The name of the question for the number of each.
         """
-        given = {source: name for name, source in self.given_cells.items()}
-        untouched = [
-            given.get(source.strip()) if kind == "code" else None for kind, source in cells
-        ]
+        untouched = self.untouched(cells)
         answered, found = set(), {}
         for number, (kind, source) in enumerate(cells if any(untouched) else ()):
             name = untouched[number]
@@ -140,10 +148,11 @@ class Assignment:
 
         Cells for an answer are the student's own; the `stubs` are left out.
         """
-        stubs, answers = self.stubs(cells), set(self.given_cells.values())
-        given = {c.source.strip() for c in self.handed_out.cells if c.cell_type == "code"} - answers
+        stubs = self.stubs(cells)
+        given = {form(c.source) for c in self.handed_out.cells if c.cell_type == "code"}
+        given -= self.given_forms.keys()
         return [
-            (number, source, source.strip() in given)
+            (number, source, form(source) in given)
             for number, (kind, source) in enumerate(cells)
             if kind == "code" and number not in stubs
         ]

@@ -1,4 +1,4 @@
-"""Read a cell of code as Python: the names that it makes."""
+"""Read a cell of code as Python: what it says, and which names it makes."""
 
 import ast
 import re
@@ -22,6 +22,38 @@ _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MUL
 DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSION = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPE = (*DEFINITION, ast.Lambda, *_COMPREHENSION)  # what is bound in it is bound in it alone
+
+
+def form(source: str) -> str:
+    """What a cell says, however it is spelled.
+
+    Comments, blanks, ends of lines and statements that do nothing, such as `pass`, `...` and texts
+    that document, tell none from another; nor does the signature of a function without a body.
+
+    Example:
+        >>> form("def f(x):\\r\\n    pass  # later") == form("def f():\\n    'One.'\\n    ...")
+        True
+    """
+    tree = python(source)
+    for node in ast.walk(tree) if tree else ():
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _does_nothing(part)]
+        if isinstance(node, ast.FunctionDef) and not node.body:
+            node.args, node.returns = [], None
+    try:
+        return ast.dump(tree) if tree else _by_lines(source)
+    except RecursionError:
+        return _by_lines(source)
+
+
+def _by_lines(source: str) -> str:
+    return "\n".join(line.rstrip() for line in source.strip().splitlines())
+
+
+def _does_nothing(part: ast.stmt) -> bool:
+    is_said = isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
+    return is_said or isinstance(part, ast.Pass)
 
 
 def names(source: str) -> frozenset[str]:

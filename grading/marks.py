@@ -140,7 +140,7 @@ def judge(
     stubs = assignment.stubs(cells)
     remarks += _passed_stubs(stubs, assignment)
     code = [s for n, (kind, s) in enumerate(cells) if kind == "code" and n not in stubs]
-    kept = {source.strip() for source in code}
+    untouched = {name for n, name in enumerate(assignment.untouched(cells)) if n not in stubs}
     marks = []
     titles = {asked.title for asked in assignment.questions}
     for asked in assignment.questions:
@@ -151,7 +151,7 @@ def judge(
         else:
             failed = {"passed": False, "parts": [], "hint": "", "misconception": "", "words": []}
             mark.verdicts = report["verdicts"].get(asked.name) or [failed] * len(asked.tests)
-            mark.untouched = assignment.given_cells.get(asked.name) in kept
+            mark.untouched = asked.name in untouched
         marks.append(mark)
     remarks += _missing(marks, notebook.words("\n".join(code)), cells)
     raised = [f"below “{where[int(n)]}”: {plain(text)}" for n, text in report["raised"].items()]

@@ -847,6 +847,51 @@ def test_a_stub_below_an_answer_does_not_undo_it():
     assert time.process_time() - start < 5
 
 
+def test_a_stub_is_one_however_it_is_spelled():
+    sinusoids = Assignment.find("02_sinusoidal")
+    stub, own = sinusoids.given_cells["moved"], "def moved(*x):\n    return x"
+    for spelled in (
+        stub.replace("\n", "\r\n"),
+        stub.replace("...", "...  "),
+        f"# later\n{stub}  # or never",
+        stub.replace("...", "pass"),
+        stub.replace("...", "pass\n    ..."),
+        stub.replace("...", ""),
+        "def moved(rows: torch.Tensor, *others) -> list:\n    ...",
+        f"%%time\n{stub}",
+    ):
+        mine = [("code", own), ("code", spelled)]
+        assert sinusoids.stubs(mine) == {1: "moved"}, spelled
+        assert sinusoids.run_of(mine) == [(0, own, False)]
+        (mark,) = (m for m in judge("ann", mine[1:], empty(""), sinusoids).marks
+                   if m.asked.name == "moved")  # fmt: skip
+        assert mark.untouched
+    for other in (
+        stub.replace("...", "return rows"),
+        stub.replace("...", "return ..."),
+        f"@answer\n{stub}",
+        stub.replace("moved", "other"),
+        f"{stub}\nmoved = max",
+        f"moved(1)\n{stub}",
+        stub.replace("...", "-" * 500_000),
+        stub.replace("...", "x" + ".x" * 3000),
+    ):
+        assert sinusoids.stubs([("code", own), ("code", other)]) == {}, other[:200]
+    mended = Assignment.find("02_sinusoidal").given_cells["mended_sinusoidal"]
+    for spelled, is_one in ((f"{mended}\n# ?", True), (mended.replace(".bfloat16()", ""), False)):
+        mine = [("code", "mended_sinusoidal = max"), ("code", spelled)]
+        assert bool(sinusoids.stubs(mine)) is is_one
+
+
+def test_cells_that_were_handed_out_are_known_with_the_line_ends_of_windows():
+    sinusoids = Assignment.find("02_sinusoidal")
+    cells = [(c.cell_type, c.source) for c in sinusoids.handed_out.cells]
+    on_windows = [(kind, source.replace("\n", "\r\n")) for kind, source in cells]
+    given = [[is_given for *_, is_given in sinusoids.run_of(some)] for some in (cells, on_windows)]
+    assert given[0] == given[1]
+    assert sum(given[0]) == 8
+
+
 @pytest.mark.parametrize("above", [
     [("code", "x = 1\n" * 9_000)] * 12,
     [("code", "x = 1\n" * 90_000)],
@@ -1417,7 +1462,8 @@ def test_who_left_a_cell_as_it_was_has_no_misconception(assignment):
 
     given = assignment.given_cells["mended_pairing"]
     place = [asked.name for asked in assignment.questions].index("mended_pairing")
-    for source, unanswered in ((given, 1), (given + "  # mine", 0)):
+    mended = given.replace("1, 2", "2, 1")
+    for source, unanswered in ((given, 1), (f"{given}  # mine\r\n", 1), (mended, 0)):
         one = pages.summary([("ann", handed_in(source).marks[place])])
         assert one.unanswered == unanswered
         assert len(one.misconceptions) == 1 - unanswered
