@@ -10,9 +10,10 @@ figures that readers touch, which say the same formulas in another language.
 
 import ast
 import functools
-import importlib.util
+import glob
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import posenc
@@ -54,10 +55,15 @@ def files(refused: tuple[str, ...]) -> dict[str, bytes]:
     found = {}
     for path, source in made.items():
         found[str(path)] = source.encode()
-        compiled = Path(importlib.util.cache_from_source(str(path)))
-        if compiled.exists():
-            found[str(compiled)] = b""
+        found |= {str(compiled): b"" for compiled in _compiled(path)}
     return found | {str(path): b"" for path in package.rglob("*.js") if refused}
+
+
+def _compiled(path: Path) -> Iterator[Path]:
+    """The compiled copies of a file, by whatever Python and with whatever settings."""
+    stem = glob.escape(path.stem)
+    for pattern in (f"__pycache__/{stem}.*.pyc", f"{stem}.pyc"):
+        yield from path.parent.glob(pattern)
 
 
 def _module(path: Path) -> str:

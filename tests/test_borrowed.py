@@ -225,6 +225,40 @@ def test_what_is_not_in_a_sandbox_is_what_the_check_at_home_refuses(refuses, tmp
     assert (sorted(there - here), sorted(here - there)) == ([], [])
 
 
+EMPTIES = """
+import sys
+from pathlib import Path
+from grading import without
+without.INSTALLED = Path(sys.argv[1])
+print(*(path for path, content in without.files(("posenc",)).items() if not content))
+"""
+
+
+@pytest.mark.parametrize("settings", [
+    {}, {"PYTHONPYCACHEPREFIX": "/nowhere"}, {"PYTHONOPTIMIZE": "2"},
+], ids=["none", "a prefix", "optimized"])  # fmt: skip
+def test_no_compiled_copy_is_left_whatever_the_graders_settings(settings, tmp_path):
+    shutil.copytree(ROOT / "posenc", tmp_path / "posenc", ignore=lambda *_: ["__pycache__"])
+    package = tmp_path / "posenc"
+    copies = {
+        package / "sinusoidal.pyc",
+        *(
+            package / "__pycache__" / f"sinusoidal.cpython-311{part}.pyc"
+            for part in ("", ".opt-1", ".opt-2", "-pytest-9")
+        ),
+        package / "lab" / "__pycache__" / "methods.cpython-313.pyc",
+    }
+    for path in copies | {package / "__pycache__" / "_extras.cpython-311.pyc"}:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"compiled")
+    done = subprocess.run(
+        [sys.executable, "-c", EMPTIES, tmp_path], capture_output=True, check=True, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | settings, cwd=ROOT,
+    )  # fmt: skip
+    found = {path for path in map(Path, done.stdout.split()) if path.suffix == ".pyc"}
+    assert found == copies
+
+
 def test_one_that_does_is_found():
     found = {name for name, _ in told(masters()["dot_product"], ())}
     assert "posenc.check.frequencies.scores" in found
