@@ -16,7 +16,10 @@ from posenc.check.ways import ALL
 
 _A_TEXT = 40  # characters that are more than a remark
 _SHOWN = 5  # places that are named
-_LACKS = re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,60})'")
+_LACKS = {  # how a note begins that names a module or a magic, and how its lack is said
+    "it imports": re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,60})'"),
+    "a cell begins with": re.compile(r"UsageError: Cell magic `(%%\w{1,60})` not found"),
+}
 _NO_PYTHON = re.compile(r"(?:Syntax|Indentation|Tab)Error|ImportError: cannot import name ")
 _DEVICE = re.compile(  # how torch says that it lacks one
     r"not compiled with (CUDA|XPU)|support for (mps|xla) devices|from the '(MPS|XLA)' backend"
@@ -176,13 +179,16 @@ def judge(
 
 
 def _lacking(raised: dict[str, str], marks: Sequence[Mark]) -> list[str]:
-    """Modules that a notebook imports and the grader lacks, if it did not get all points."""
-    found = [(int(n), _LACKS.match(text)) for n, text in raised.items()]
-    names = list(dict.fromkeys(match[1] for _, match in sorted(found) if match))
-    if not names or not _points_are_missing(marks):
+    """Modules and magics that a notebook uses and the grader lacks, if points are missing."""
+    if not _points_are_missing(marks):
         return []
-    shown = ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
-    return [f"it imports what is not here: {shown}"]
+    texts = [raised[n] for n in sorted(raised, key=int)]
+    notes = []
+    for verb, lacks in _LACKS.items():
+        names = list(dict.fromkeys(match[1] for match in map(lacks.match, texts) if match))
+        shown = ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
+        notes += [f"{verb} what is not here: {shown}"] * bool(names)
+    return notes
 
 
 def _no_python(raised: dict[str, str], marks: Sequence[Mark]) -> list[str]:

@@ -7,14 +7,14 @@ First comes {"cells": [[number, code, given], ...], "names": [...], "refusal": t
 where `given` says that it is a cell as it was handed out. For each {"next": number} is sent and
 {"go": number} awaited, so that what a cell does, be it to this line, is not taken for another's;
 then {"at": number} as it begins, {"refused": number} if it met an exception with that text,
-{"raised": [number, what]} if it lacked a module or met another exception alone. At last there are
-{"next": null}, likewise, and {"ready": true, "changed": names, "checked": numbers}. Then come
-questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; {"taken": id} says
-that one was read, and the reply is {"id", "values"} or {"id", "fault"}. A function is asked as it
-was when the last cell that made or checked it had run, or when its check, in that cell, had called
-it right, or, if "late", as it is at the end; "changed" names those that may differ, and "checked"
-has, for each that its check called right, the number of the last cell that did. What was a builtin
-then, such as `sum`, is one again, whatever further cells call so.
+{"raised": [number, what]} if it lacked a module or a magic, or met another exception alone. At
+last there are {"next": null}, likewise, and {"ready": true, "changed": names, "checked": numbers}.
+Then come questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; {"taken":
+id} says that one was read, and the reply is {"id", "values"} or {"id", "fault"}. A function is
+asked as it was when the last cell that made or checked it had run, or when its check, in that cell,
+had called it right, or, if "late", as it is at the end; "changed" names those that may differ, and
+"checked" has, for each that its check called right, the number of the last cell that did. What was
+a builtin then, such as `sum`, is one again, whatever further cells call so.
 """
 
 import ast
@@ -28,6 +28,7 @@ import re
 import sys
 
 _TIMED = re.compile(r"\A\s*%%(?:time|capture)\b.*\n")  # its statements are run one by one
+_MAGIC = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
 
 
 def _channel():
@@ -73,6 +74,28 @@ def _text(error):
     return f"{type(error).__name__}: {said}".rstrip(": ")
 
 
+def _without_magics(shell, source):
+    """The code below the magics that a cell begins with, where they need not run or are not here.
+
+    Returns it, and an exception for each that is not here. Where no Python is below one, it stays.
+    """
+    from IPython.core.error import UsageError
+
+    lacking = []
+    while True:
+        source = _TIMED.sub("", source)
+        magic = _MAGIC.match(source)
+        if not magic or shell.find_cell_magic(magic[1]):
+            return source, lacking
+        below = source[magic.end() :]
+        try:
+            ast.parse(shell.transform_cell(below))
+        except Exception:
+            return source, lacking
+        lacking.append(UsageError(f"Cell magic `%%{magic[1]}` not found."))
+        source = below
+
+
 def _run(shell, source):
     """Run code; returns the exception that ended it, if one did."""
     try:
@@ -80,6 +103,13 @@ def _run(shell, source):
         return result.error_before_exec or result.error_in_exec
     except BaseException as raised:  # which IPython did not catch
         return raised
+
+
+def _is_lack(error):
+    """Whether a module or a magic is not here."""
+    from IPython.core.error import UsageError
+
+    return isinstance(error, ModuleNotFoundError | UsageError)
 
 
 def _left(shell, source, error):
@@ -139,7 +169,8 @@ def run_cells(shell, cells, names, begin, send, refusal):
     calls its pictures.
 
     A statement that raises costs itself alone, be it a magic, an import or a call of what is not
-    there while grading: those below it in its cell run nevertheless, and earn what they earn.
+    there while grading: those below it in its cell run nevertheless, and earn what they earn. So
+    does what stands below a magic for the whole cell that is not here.
     """
     kept, checked, heard = {}, {}, _overheard(shell)
     for number, source, is_given in cells:
@@ -147,14 +178,15 @@ def run_cells(shell, cells, names, begin, send, refusal):
         send({"at": number})
         heard.clear()
         made = {name: thing for name, thing in shell.user_ns.items() if callable(thing)}
-        source = _TIMED.sub("", source)
+        source, errors = _without_magics(shell, source)
         error = _run(shell, source)
-        errors = [] if error is None else [error]
-        for statement in _left(shell, source, error) if errors else ():
+        left = [] if error is None else _left(shell, source, error)
+        errors += [] if error is None else [error]
+        for statement in left:
             error = _run(shell, statement)
             errors += [] if error is None else [error]
         refused = any(refusal in _text(error) for error in errors)
-        missing = [error for error in errors if isinstance(error, ModuleNotFoundError)]
+        missing = [error for error in errors if _is_lack(error)]
         if refused:
             send({"refused": number})
         for error in (missing if refused else missing or errors)[:1]:

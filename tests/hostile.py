@@ -971,6 +971,18 @@ check.sinusoidal(sinusoidal)""",
         "def moved(*given):\n    return sns",
         note="^it imports what is not here: seaborn$",
     ),
+    "magics_for_cells": Attack(  # which the grader lacks; what is below them runs
+        ("%%memit\n" + HONEST["sinusoidal"], "%%time\n%%ipytest -q\n" + HONEST["dot_product"],
+         "%%memit\n%%time\n\n" + HONEST["moved"] + "\n!ls", "%%R\nx <- c(1,\n2) y",
+         "%%memit\n" + HONEST["mended_sinusoidal"] + "\nprint(nothing)"),
+        points=FULL,
+        note="^look at its code: %%R$",
+    ),
+    "magic_for_a_cell": instead_of(
+        "moved",
+        "%%ipytest\ndef moved(rows, offset, base):\n    return rows",
+        note="^a cell begins with what is not here: %%ipytest$",
+    ),
     "for_a_newer_python": Attack(  # what no Python reads stands for what only a newer one does
         (HONEST["moved"] + '\nprint(f"{len{1}} rows")',),
         ("sinusoidal", "dot_product", "mended_sinusoidal"),

@@ -151,6 +151,17 @@ def twice():
     return made
 
 
+def stubs_below():
+    """The same, where the cells for answers are spelled otherwise, and far below much code."""
+    made = answered_above()
+    made.cells.insert(3, new_code_cell("x = 1\n" * 20_000))
+    for number, cell in enumerate(made.cells):
+        if cell.source.endswith("    ..."):
+            spelled = (cell.source.replace("...", "pass"), cell.source + "  # later")
+            cell.source = spelled[number % 2].replace("\n", "\r\n")
+    return made
+
+
 def answered_above():
     """Each answer in a new cell above the one for it, which stays as it was handed out."""
     made = notebook()
@@ -272,6 +283,7 @@ def write_class(folder, paths):
     hand_in(
         "answered_above", answered_above(), FULL, r"^cell \d+ is as it was handed out, and 2\.1 is"
     )
+    hand_in("stubs_below", stubs_below(), FULL, "2.1 is answered above it.* 2.3 is answered above")
     hand_in("rebound", rebound(), FULL)
     hand_in("mended_below", mended_below(), FULL)
     hand_in("exits", solved("import sys\nsys.exit(1)", "raise SystemExit", "input()"), FULL)
