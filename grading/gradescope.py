@@ -16,6 +16,7 @@ from grading.examine import examine
 from grading.grade import empty
 from grading.marks import Graded, judge
 from grading.sandbox import Limits
+from grading.submissions import is_notebook
 
 
 def results(graded: Graded) -> dict:
@@ -55,7 +56,7 @@ def main() -> None:
     assignment = Assignment(Path(options.master))
     seed = json.loads(Path(assign.SEED).read_text())["seed"]
     by_user = not sandbox.works()
-    files = sorted(options.root.glob("submission/*.ipynb"))
+    files = sorted(p for p in options.root.glob("submission/*") if is_notebook(p.name))
     cells, report = [], empty("upload one notebook, a file whose name ends with .ipynb")
     if len(files) == 1 and files[0].is_file() and not files[0].is_symlink():
         try:

@@ -1,6 +1,7 @@
 """What was handed in: a folder or a zip, of plain files or as Canvas or Moodle give them.
 
-- plain: one notebook a student, named after the student;
+- plain: one notebook a student, named after the student; `ann.ipynb.txt` and `ann.ipynb (1)`,
+  which some browsers make of `ann.ipynb`, are Ann's as well;
 - Canvas: `lastfirst_[LATE_]123_456_name.ipynb`; of a student's files the newest counts;
 - Moodle: a folder `First Last_123_assignsubmission_file_` a student, or files named so; of several
   notebooks the one with the latest date counts, and a remark asks for a look.
@@ -31,6 +32,10 @@ LARGEST = 60 * 2**20  # most of it pictures; of text `notebook.read` takes less
 MOST = 5000  # files
 _NUMBERED = re.compile(r" \[(?:[0-9a-f]{12}|\d{1,18})\]\Z")
 _SHOWN = 3  # files that are named in a remark
+_ENDING = re.compile(  # some browsers put more behind a name
+    r"\.ipynb(?:\.txt|\.json| ?\(\d{1,3}\)){0,2}\Z", re.IGNORECASE
+)
+_AGAIN = re.compile(rf"-(\d{{1,3}}){_ENDING.pattern}", re.IGNORECASE)  # Canvas numbers them
 _CUT = re.compile(r";(?!\s*\w)")
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 _CANVAS = re.compile(r"([^_/]+)_(?:LATE_)?(\d{1,18})_(\d{1,18})_(.+)", re.DOTALL)
@@ -163,10 +168,20 @@ def _read_part(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[bytes, 
     return b"" if fault else content, fault
 
 
+def is_notebook(name: str) -> bool:
+    """Whether a file is a notebook, by its name.
+
+    Example:
+        >>> is_notebook("a.ipynb"), is_notebook("a.ipynb (1)"), is_notebook("a.py")
+        (True, True, False)
+    """
+    return bool(_ENDING.search(name))
+
+
 def _fault(name: str, size: int) -> str:
     if any(part.startswith((".", "__MACOSX")) for part in name.split("/")):
         return "it is a hidden file"
-    if not name.casefold().endswith(".ipynb"):
+    if not is_notebook(name):
         return "it is not a notebook: its name must end with .ipynb"
     return f"it is larger than {LARGEST // 2**20} MiB" if size > LARGEST else ""
 
@@ -174,14 +189,14 @@ def _fault(name: str, size: int) -> str:
 def _named(file: str, reader: Reader, fault: str, time: int, form: re.Pattern | None) -> Submission:
     match = form.fullmatch(file) if form else None
     if match and form is _CANVAS:
-        again = re.search(r"-(\d{1,3})\.ipynb$", file, re.IGNORECASE)  # a resubmission is numbered
+        again = _AGAIN.search(file)
         order = int(match[3]) * 1000 + min(int(again[1]) if again else 0, 999)
         return Submission(printable(match[1]), file, b"", fault, match[2], order, reader=reader)
     is_theirs = match is not None and _several(file)
     if match and not is_theirs:
         return Submission(printable(match[1]), file, b"", fault, match[2], time, reader=reader)
-    is_named = file.casefold().endswith(".ipynb") and (not fault or "larger" in fault)
-    plain = file[: -len(".ipynb")] if is_named else file
+    is_named = is_notebook(file) and (not fault or "larger" in fault)
+    plain = _ENDING.sub("", file) if is_named else file
     remark = "Moodle's name of it can be read as that of several students" * is_theirs
     return Submission(printable(plain), file, b"", fault, remark=remark, reader=reader)
 
@@ -276,7 +291,7 @@ def _apart(groups: list[list[Submission]]) -> Iterator[tuple[str, list[Submissio
 
 def _may_count(files: list[Submission]) -> bool:
     """Whether there is a notebook, be it too large, or a number to go by."""
-    return any(one.id or one.file.casefold().endswith(".ipynb") for one in files)
+    return any(one.id or is_notebook(one.file) for one in files)
 
 
 def _hash(file: str) -> str:

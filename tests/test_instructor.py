@@ -1410,6 +1410,32 @@ def test_pictures_are_looked_for_in_linear_time(text):
     assert time.process_time() - start < 5
 
 
+def test_what_browsers_put_behind_a_name_is_no_part_of_it(tmp_path):
+    behind = {"ann": ".txt", "bob": " (1)", "cy": ".json", "dan": "(12)", "eve": " (2).txt"}
+    for name, more in behind.items():
+        (tmp_path / f"{name}.ipynb{more}").write_text("{}")
+    for other in ("ipynb.txt", "fay.ipynb.pdf", "gus.ipynb (1) (2) (3)", "ho.txt"):
+        (tmp_path / other).write_text("{}")
+    found = submissions.gather(tmp_path)
+    assert [one.student for one in found if not one.fault] == list(behind)
+    assert {one.fault for one in found if one.fault} == {
+        "it is not a notebook: its name must end with .ipynb"
+    }
+    (tmp_path / "ann.ipynb").write_text("{}")
+    both = [one for one in submissions.gather(tmp_path) if one.file.startswith("ann")]
+    assert all("may be read as that of ann.ipynb" in one.remark for one in both)
+    names = ["roe_12_902_a-1.ipynb.txt", "roe_12_902_a.ipynb", "doe_11_900_a.ipynb (1)"]
+    with zipfile.ZipFile(tmp_path / "canvas.zip", "w") as archive:
+        for name in names:
+            archive.writestr(name, "{}")
+    kept = {
+        one.student: one.file
+        for one in submissions.gather(tmp_path / "canvas.zip")
+        if not one.fault
+    }
+    assert kept == {"roe": names[0], "doe": names[2]}
+
+
 def test_the_end_of_a_name_may_be_written_large(tmp_path):
     (tmp_path / "ann.IPYNB").write_text("{}")
     (tmp_path / "doejane_11_900_a-2.IPYNB").write_text("{}")
