@@ -2,10 +2,9 @@
 
 Whatever a notebook does, it cannot call, copy or read what is not there: the bodies of the refused
 functions and classes are taken out of the package's files, with the private helpers that these
-alone need, and
-every module that `posenc.check.ways.is_gone` names. So what raises here is what the check at home
-refuses, and nothing else. Compiled copies of these files are empty; so are the scripts of the
-figures that readers touch, which say the same formulas in another language.
+alone need, and every module that `posenc.check.ways.is_gone` names. So what raises here is what the
+check at home refuses, and nothing else. Compiled copies of these files are empty; so are the
+scripts of the figures that readers touch, which say the same formulas in another language.
 """
 
 import ast
