@@ -40,7 +40,7 @@ def plot_report_cards(cards: Mapping[str, ReportCard], *, ax: Axes | None = None
     for x, grade in enumerate(grades):
         sign, limit = _WANTED.search(grade.rule)[0].split(" ")
         sign = sign.replace("<=", "\N{LESS-THAN OR EQUAL TO}")
-        for text, down in ((sign, 0), (limit, 0.28)):  # a phone has no room for both on one line
+        for text, down in ((sign, 0), (limit, 0.42)):  # a phone has no room for both on one line
             ax.text(x, below + down, text, color="0.35", **_NUMBER)
     ax.text(-0.6, below, "wanted", color="0.35", **_NUMBER | {"ha": "right"})
     names = [grade.name for grade in grades]
