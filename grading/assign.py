@@ -34,7 +34,8 @@ _SETUP = """\
 # Gradescope runs this once, as root, in its image of Ubuntu 24.04.
 set -euo pipefail
 apt-get update -qq
-apt-get install -y -qq --no-install-recommends python3 python3-venv util-linux bubblewrap libseccomp2
+apt-get install -y -qq --no-install-recommends python3 python3-venv util-linux \\
+    bubblewrap libseccomp2
 python3 -m venv /autograder/venv
 /autograder/venv/bin/pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu \\
     -r /autograder/source/grading/requirements.txt
