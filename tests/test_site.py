@@ -2003,6 +2003,41 @@ class TestSearch:
             page.wait_for_url(there)
             expect_none(visited.problems)
 
+    @pytest.mark.parametrize("way", ["Enter", "click"])
+    def test_a_place_of_the_same_page_is_seen_and_has_the_focus(self, browser, home, way):
+        with visit(browser, home, CHAPTERS[1]) as visited:
+            page = visited.page
+            page.keyboard.press("Control+k")
+            page.keyboard.type("arcs nobody")
+            hit = page.locator(".hits a[href*='02_'][href$='#arcs-that-nobody-has-seen']")
+            hit.wait_for()
+            if way == "Enter":
+                hit.focus()
+                page.keyboard.press("Enter")
+            else:
+                hit.click()
+            heading = page.locator("#arcs-that-nobody-has-seen > h2")
+            page.wait_for_timeout(2000)
+            assert not page.locator(".hits").is_visible()
+            assert heading.evaluate(FOCUSED)
+            assert -1 < heading.bounding_box()["y"] < 200
+            assert page.evaluate("localStorage.getItem('sphinx_highlight_terms')") is None
+
+    def test_escape_closes_it_from_anywhere_and_gives_the_focus_back(self, browser, home):
+        with visit(browser, home, CHAPTERS[1]) as visited:
+            page = visited.page
+            before = page.locator("article summary").first
+            for leave in ("() => null", "() => document.activeElement.blur()"):
+                before.focus()
+                page.keyboard.press("Control+k")
+                page.keyboard.type("arcs")
+                page.locator(".hits a").first.wait_for()
+                page.evaluate(leave)
+                page.keyboard.press("Escape")
+                page.wait_for_timeout(200)
+                assert not page.locator(".hits").is_visible()
+                assert before.evaluate(FOCUSED)
+
     @pytest.mark.parametrize(
         ("word", "first"),
         [

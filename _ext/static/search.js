@@ -69,7 +69,9 @@
     const quoted = text.split(marks).map((part, i) => (i % 2 ? make("mark", { textContent: part }) : part));
     item.appendChild(make("p", { className: "context" })).append(...quoted);
     link.addEventListener("click", () => {
-      try {
+      const here = link.pathname === location.pathname && document.getElementById(anchor);
+      close(here && (here.querySelector("h1, h2, h3, h4") ?? here));
+      if (!here) try {
         localStorage.setItem("sphinx_highlight_terms", wordsOf(query).join(" "));
       } catch { /* nothing may be stored */ }
     });
@@ -98,6 +100,26 @@
     if (!found.length) said.textContent = nothing(query);
     else said.append(make("a", { href, textContent: `All ${found.length} places` }));
   });
+  // The theme opens it, by a class, and closes it by the keys that open it, and around it. Closed, it
+  // gives the focus back, or to the place of the page that was chosen, once the browser has gone there.
+  const wrapper = box.parentElement, isOpen = () => wrapper.classList.contains("show");
+  let wasOpen = false, back = null;
+  const close = (goal) => {
+    if (!isOpen()) return;
+    if (goal) (back = goal).tabIndex = -1;
+    wrapper.classList.remove("show");
+  };
+  box.addEventListener("focusin", ({ relatedTarget }) => {
+    if (!wasOpen) back = relatedTarget;
+  });
+  new MutationObserver(() => {
+    if (wasOpen && !isOpen())
+      requestAnimationFrame(() => setTimeout(() => back?.focus({ preventScroll: true })));
+    wasOpen = isOpen();
+  }).observe(wrapper, { attributeFilter: ["class"] });
+  document.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape") close();
+  });
   box.addEventListener("keydown", (event) => {
     const stops = [field, ...list.querySelectorAll("a")], at = stops.indexOf(document.activeElement);
     const next = stops[at + ({ ArrowDown: 1, ArrowUp: -1 }[event.key] ?? NaN)];
@@ -105,6 +127,5 @@
       event.preventDefault();
       next.focus();
     }
-    if (event.key === "Escape" && at > 0) document.querySelector(".search-button__overlay").click();
   });
 })();
