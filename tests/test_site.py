@@ -828,6 +828,27 @@ def test_the_contents_do_not_blink_as_notes_go_by(browser, home):
         assert 2 <= sum(one != other for one, other in pairwise(there)) <= 4
 
 
+@pytest.mark.parametrize("page", [CHAPTERS[1], CHAPTERS[7]])
+def test_nothing_is_drawn_over_the_folded_contents(browser, home, page):
+    covering = """() => {
+      const contents = document.querySelector(".bd-sidebar-secondary"), over = [];
+      const { left, right, bottom } = contents.getBoundingClientRect();
+      for (let x = left + 2; x < right; x += 10) for (const y of [2, bottom / 2, bottom - 2]) {
+        const there = document.elementFromPoint(x, y);
+        if (!contents.contains(there)) over.push(`${x}, ${y}: ${there.outerHTML.slice(0, 80)}`);
+      }
+      return bottom < 60 ? over : ["not folded"];
+    }"""
+    window = {"width": 1440, "height": 900}
+    with visit(browser, home, page, viewport=window, reduced_motion="reduce") as visited:
+        visited.page.evaluate("document.documentElement.classList.add('whole')")
+        figure = visited.page.locator(".live:has(.popout)").first
+        figure.evaluate("(e) => scrollBy({ top: e.getBoundingClientRect().top + 60 })")
+        visited.page.mouse.move(700, 300)  # what is pointed at is lifted over its neighbours
+        visited.page.wait_for_timeout(3000)
+        expect_none(visited.page.evaluate(covering))
+
+
 def test_the_contents_mark_the_section_that_is_read_also_when_it_grows(browser, home):
     marked = "() => [...document.querySelectorAll('.page-toc a.active')].map((e) => e.hash)"
     window = {"width": 1440, "height": 900}
