@@ -2059,6 +2059,25 @@ class TestSearch:
                 assert not page.locator(".hits").is_visible()
                 assert before.evaluate(FOCUSED)
 
+    def test_typing_goes_on_among_the_places_and_the_page_stays(self, browser, home):
+        with visit(browser, home, CHAPTERS[1]) as visited:
+            page, field = visited.page, visited.page.locator("#search-input")
+            width = page.evaluate("document.querySelector('article').offsetWidth")
+            page.keyboard.press("Control+k")
+            page.keyboard.type("arc")
+            page.locator(".hits a").first.wait_for()
+            for typed, value in (("s", "arcs"), (" ", "arcs "), ("n", "arcs n"), ("Backspace", "arcs ")):
+                page.keyboard.press("ArrowDown")
+                assert not field.evaluate(FOCUSED)
+                page.keyboard.press(typed)
+                assert field.evaluate("(e) => e.value") == value
+                page.wait_for_timeout(200)  # the places come anew
+            page.mouse.move(10, 700)
+            page.mouse.wheel(0, 600)
+            page.wait_for_timeout(500)
+            assert page.evaluate("scrollY") == 0
+            assert page.evaluate("document.querySelector('article').offsetWidth") == width
+
     @pytest.mark.parametrize(
         ("word", "first"),
         [

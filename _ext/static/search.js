@@ -71,8 +71,8 @@
     link.addEventListener("click", () => {
       const here = link.pathname === location.pathname && document.getElementById(anchor);
       close(here && (here.querySelector("h1, h2, h3, h4") ?? here));
-      if (!here) try {
-        localStorage.setItem("sphinx_highlight_terms", wordsOf(query).join(" "));
+      try {
+        if (!here) localStorage.setItem("sphinx_highlight_terms", wordsOf(query).join(" "));
       } catch { /* nothing may be stored */ }
     });
     return item;
@@ -102,30 +102,24 @@
   });
   // The theme opens it, by a class, and closes it by the keys that open it, and around it. Closed, it
   // gives the focus back, or to the place of the page that was chosen, once the browser has gone there.
-  const wrapper = box.parentElement, isOpen = () => wrapper.classList.contains("show");
-  let wasOpen = false, back = null;
+  const { classList } = box.parentElement, go = (to) => to?.focus({ preventScroll: true });
+  let open = false, back;
   const close = (goal) => {
-    if (!isOpen()) return;
     if (goal) (back = goal).tabIndex = -1;
-    wrapper.classList.remove("show");
+    classList.remove("show");
   };
-  box.addEventListener("focusin", ({ relatedTarget }) => {
-    if (!wasOpen) back = relatedTarget;
-  });
+  box.addEventListener("focusin", ({ relatedTarget }) => open || (back = relatedTarget));
+  document.addEventListener("keydown", ({ key }) => key === "Escape" && close());
   new MutationObserver(() => {
-    if (wasOpen && !isOpen())
-      requestAnimationFrame(() => setTimeout(() => back?.focus({ preventScroll: true })));
-    wasOpen = isOpen();
-  }).observe(wrapper, { attributeFilter: ["class"] });
-  document.addEventListener("keydown", ({ key }) => {
-    if (key === "Escape") close();
-  });
+    if (open && !classList.contains("show")) requestAnimationFrame(() => setTimeout(go, 0, back));
+    open = classList.contains("show");
+  }).observe(box.parentElement, { attributeFilter: ["class"] });
+  // The arrows go through the places; what is typed there goes on in the field.
   box.addEventListener("keydown", (event) => {
-    const stops = [field, ...list.querySelectorAll("a")], at = stops.indexOf(document.activeElement);
-    const next = stops[at + ({ ArrowDown: 1, ArrowUp: -1 }[event.key] ?? NaN)];
-    if (next) {
-      event.preventDefault();
-      next.focus();
-    }
+    const { key, target } = event, stops = [field, ...list.querySelectorAll("a")];
+    const next = stops[stops.indexOf(target) + ({ ArrowDown: 1, ArrowUp: -1 }[key] ?? NaN)];
+    if (next) event.preventDefault();
+    if (next) next.focus();
+    else if (/^(.|Backspace)$/u.test(key) && !event.ctrlKey && !event.metaKey && !event.altKey) field.focus();
   });
 })();
