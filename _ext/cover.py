@@ -13,7 +13,8 @@ exercises. And
 is a card for each chapter: its number and title, its question (the box "The question" at its
 top), and a thumbnail, `static/thumbs/NN.svg` or else `chapter.svg`.
 
-A chapter opens with its thumbnail beside the question, and ends with the card of the next one.
+A chapter opens with its thumbnail beside the question, and ends with the card of the next one, as
+the cover does with that of the first.
 """
 
 from collections.abc import Iterator
@@ -125,11 +126,11 @@ def question(doctree: nodes.document) -> nodes.paragraph | None:
 
 
 def frame(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Open a chapter with its picture, and end it with the card of the next one."""
+    """Open a chapter with its picture, and end it, as the cover, with the card of the next one."""
     names = numbered(app)
     if docname in names and (asked := question(doctree)):
         asked.parent.insert(1, picture(docname))
-    following = dict(pairwise(names)).get(docname)
+    following = dict(pairwise([app.config.root_doc, *names])).get(docname)
     if following:
         ending = nodes.bullet_list("", card(app, docname, following), site_only=True)
         ending["classes"] = ["chapter-cards", "next-chapter"]

@@ -935,6 +935,16 @@ def test_a_focus_in_the_bar_scrolls_nothing(browser, home, viewport):
             assert page.evaluate("scrollY") == before
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_cover_ends_with_the_card_of_the_first_chapter(browser, home, width):
+    window = {"width": width, "height": 900}
+    with visit(browser, home, "chapters/index.html", viewport=window) as visited:
+        card = visited.page.locator(".next-chapter a.chapter-card")
+        assert card.get_attribute("href") == Path(CHAPTERS[0]).name
+        assert card.is_visible()
+        assert not visited.page.locator(".right-next").is_visible()
+
+
 @pytest.mark.parametrize("width", [1440, 1024])
 def test_the_cover_fills_its_width_and_its_title_has_room(browser, home, width):
     viewport = {"width": width, "height": 900}
