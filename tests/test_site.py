@@ -2146,6 +2146,28 @@ class TestSearch:
             assert all("05_rope.html" in link for link in found)
             assert not re.search("#(traps|exercises|proofs)", " ".join(found[:4]))
 
+    def test_what_sums_up_a_chapter_is_quoted_only_where_nothing_else_is(self, browser, home):
+        with visit(browser, home, "search.html?q=training") as visited:
+            visited.page.get_by_text("Places found").wait_for()
+            found = visited.page.locator("#search-results li a").evaluate_all(
+                "(all) => all.map((a) => [a.pathname, a.hash])"
+            )
+            summed = [page for page, place in found if place == "#what-to-remember"]
+            assert not [page for page in summed if sum(page == other for other, _ in found) > 1]
+
+    def test_the_link_that_hides_the_marks_is_quiet(self, browser, home):
+        with visit(browser, home, "search.html?q=sinusoidal") as visited:
+            visited.page.locator("#search-results li a").first.click()
+            link = visited.page.locator(".highlight-link a")
+            link.wait_for()
+            look = "(e) => [getComputedStyle(e).backgroundColor, e.parentElement.offsetHeight < 40]"
+            assert link.evaluate(look) == ["rgba(0, 0, 0, 0)", True]
+            expect_none(accessibility_problems(visited.page, whole=False))
+            title = visited.page.locator("article h1").bounding_box()
+            assert link.bounding_box()["x"] == pytest.approx(title["x"], abs=1)
+            link.click()
+            link.wait_for(state="hidden")
+
     def test_a_fruitless_search_leaves_nothing_to_hide(self, browser, home):
         with visit(browser, home, "search.html?q=zyzzyva") as visited:
             visited.page.get_by_text("Nothing found for “zyzzyva”").wait_for()

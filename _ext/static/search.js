@@ -43,7 +43,9 @@
         found.push({ page, anchor, title, score, text: sentence(text || places[""]?.[1] || "", all) });
       }
     }
-    return found.sort((a, b) => b.score - a.score);
+    // What sums up a chapter is covered until its questions are answered: only where nothing else has it.
+    const told = ({ page, title }) => title.endsWith("What to remember") && found.filter((p) => p.page === page).length > 1;
+    return found.filter((place) => !told(place)).sort((a, b) => b.score - a.score);
   }
 
   // The first sentence that has most of the words, from near the first of them. A row of a table says
