@@ -2076,7 +2076,8 @@ class TestSearch:
             page.keyboard.press("Control+k")
             page.keyboard.type("arc")
             page.locator(".hits a").first.wait_for()
-            for typed, value in (("s", "arcs"), (" ", "arcs "), ("n", "arcs n"), ("Backspace", "arcs ")):
+            keys = ("s", "arcs"), (" ", "arcs "), ("n", "arcs n"), ("Backspace", "arcs ")
+            for typed, value in keys:
                 page.keyboard.press("ArrowDown")
                 assert not field.evaluate(FOCUSED)
                 page.keyboard.press(typed)
