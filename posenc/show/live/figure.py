@@ -15,6 +15,7 @@ from posenc.show.live.marks import h, nearest, number, path
 
 HERE = Path(__file__).parent
 PLACES, SOME = 24, 150  # along a slider, and states that are tried, to find the longest sentence
+_SPACE = re.compile(r"/\*.*?\*/|^\s+", re.DOTALL | re.MULTILINE)  # what a reader of a style needs
 _IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
 
 _BACK = "Back to the first state"
@@ -67,7 +68,7 @@ class LiveFigure:
         given = json.dumps({"data": self.data, "state": self.state}, allow_nan=False)
         root = h(
             "div",
-            h("style", variables() + (HERE / "live.css").read_text(encoding="utf-8")),
+            h("style", variables() + _SPACE.sub("", (HERE / "live.css").read_text("utf-8"))),
             h("div", *copy.deepcopy(self._marks), class_="marks"),
             h("button", "\N{ANTICLOCKWISE OPEN CIRCLE ARROW}", hidden="", **_RESET),
             h("div", h("p", class_="said", data_set="text:said"), class_="reading", **self._room()),
