@@ -15,7 +15,9 @@ from posenc.show.live.marks import h, nearest, number, path
 
 HERE = Path(__file__).parent
 PLACES, SOME = 24, 150  # along a slider, and states that are tried, to find the longest sentence
-_SPACE = re.compile(r"/\*.*?\*/|^\s+", re.DOTALL | re.MULTILINE)  # what a reader of a style needs
+# What readers of a style and of a script need, and no browser: a page has many of them.
+_SPACE = re.compile(r"/\*.*?\*/|^\s+", re.DOTALL | re.MULTILINE)
+_REMARKS = re.compile(r"^\s+(?://.*\n)?|^//.*\n", re.MULTILINE)
 _IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
 
 _BACK = "Back to the first state"
@@ -186,7 +188,7 @@ def _script(kind: str) -> str:
 
     add(kind)
     body = re.sub(r"^export ", "", "".join(parts.values()), flags=re.MULTILINE)
-    return f'(() => {{\n"use strict";\n{body}start("{kind}", figure);\n}})();'
+    return f'(() => {{\n"use strict";\n{_REMARKS.sub("", body)}start("{kind}", figure);\n}})();'
 
 
 def _short(value: float | bool | str) -> str:
