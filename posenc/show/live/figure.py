@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 PLACES, SOME = 24, 150  # along a slider, and states that are tried, to find the longest sentence
 # What readers of a style and of a script need, and no browser: a page has many of them.
 _SPACE = re.compile(r"/\*.*?\*/|^\s+", re.DOTALL | re.MULTILINE)
-_REMARKS = re.compile(r"^\s+(?://.*\n)?|^//.*\n", re.MULTILINE)
+_REMARKS = re.compile(r"^ *//.*\n|^( ) +", re.MULTILINE)  # an indent is one blank then
 _IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
 
 _BACK = "Back to the first state"
@@ -188,7 +188,8 @@ def _script(kind: str) -> str:
 
     add(kind)
     body = re.sub(r"^export ", "", "".join(parts.values()), flags=re.MULTILINE)
-    return f'(() => {{\n"use strict";\n{_REMARKS.sub("", body)}start("{kind}", figure);\n}})();'
+    body = _REMARKS.sub(r"\1", body)
+    return f'(() => {{\n"use strict";\n{body}start("{kind}", figure);\n}})();'
 
 
 def _short(value: float | bool | str) -> str:
