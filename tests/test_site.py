@@ -192,8 +192,8 @@ def number(page: str) -> int:
 
 
 # Beside the story: folds, boxes, notes, code, pictures, tables, formulas, and what comes after it.
-BESIDE = """details, .admonition, .cover, aside, .margin, script, style, math, .math, figure, table,
-.live, .cell_input, .cell_output, .about-page, .colophon, .headerlink, #exercises,
+BESIDE = """details, .admonition, h2 + .cover, aside, .margin, script, style, math, .math, figure,
+table, .live, .cell_input, .cell_output, .about-page, .colophon, .headerlink, #exercises,
 #where-this-comes-from
 """
 MOST_WORDS = {7: 3900}  # a study, with all its evidence; of the others a quarter of an hour
@@ -233,7 +233,7 @@ class TestStructure:
     def test_its_card_tells_the_same_time(self, site, page):
         (line,) = soup(site / page).select("article .about-page")
         cards = soup(site / "chapters/index.html").select(f"a[href='{Path(page).name}'] .card-time")
-        assert cards  # of the first chapter there is one more, at the end
+        assert len(cards) == (2 if number(page) == 1 else 1)  # one to begin with, at the end
         assert all(card.text.split()[:2] == line.text.split()[:2] for card in cards)
 
     def test_it_says_at_most_once_what_was_not_run(self, site, page):
