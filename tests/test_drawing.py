@@ -26,7 +26,15 @@ from posenc.show import (
     plot_report_cards,
     plot_turns,
 )
-from posenc.show.colours import CYCLE, DARK_WEIGHTS, PALETTE, WEIGHTS, looks, method_colour
+from posenc.show.colours import (
+    CYCLE,
+    DARK_ANSWERS,
+    DARK_WEIGHTS,
+    PALETTE,
+    WEIGHTS,
+    looks,
+    method_colour,
+)
 from posenc.show.drawing import (
     _CONES,
     _OKLAB,
@@ -236,6 +244,18 @@ class TestPictures:
                 high = bar.transAxes.inverted().transform(bar.transData.transform((0, at)))[1]
                 assert high == pytest.approx((at / top) ** 0.5, abs=1e-3)
         assert {text.get_text() for text in bar.get_yticklabels()} >= {"0.05", "0.1", "0.2"}
+
+    def test_answers_have_tints_of_their_own_in_the_dark_that_are_told_apart_and_bear_letters(self):
+        card = report_card(lambda p: torch.eye(128)[p])
+        soup = BeautifulSoup(to_svg(plot_report_cards({"one-hot": card}).figure), "html.parser")
+        night = pixels(soup.select_one("image.night")["href"])[..., :3] / 255
+        no, yes = (np.array(mpl.colors.to_rgb(colour)) for colour in DARK_ANSWERS.colors)
+        told = [yes if grade.passed else no for grade in card.grades]
+        assert np.abs(night - told).max() < 0.01
+        assert np.linalg.norm(oklab(linear(yes)) - oklab(linear(no))) > 0.08
+        for tint in (yes, no):
+            assert contrast(tint, in_the_dark(np.zeros(3))) > 7
+            assert contrast(tint, self.PAPERS[1]) > 1.4
 
 
 class TestBoth:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
 
 from posenc.card import ReportCard
+from posenc.show.colours import ANSWERS
 
 _NOISE = 1e-6  # what is smaller comes from rounding, and is written as 0
 _WORD = {"ha": "center", "va": "bottom", "fontweight": "bold"}
@@ -30,7 +30,7 @@ def plot_report_cards(cards: Mapping[str, ReportCard], *, ax: Axes | None = None
     if ax is None:
         ax = plt.subplots(figsize=(5.6, 1.9 + 0.45 * len(cards)))[1]
     rows = [[grade.passed for grade in card.grades] for card in cards.values()]
-    ax.imshow(rows, cmap=ListedColormap(["#f6dcc4", "#cfe6e2"]), vmin=0, vmax=1)
+    ax.imshow(rows, cmap=ANSWERS, vmin=0, vmax=1)
     for y, card in enumerate(cards.values()):
         for x, grade in enumerate(card.grades):
             value = 0 if abs(grade.value) < _NOISE else grade.value

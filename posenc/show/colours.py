@@ -7,7 +7,7 @@ no red or no green tells them by lightness, and by names, marks or dashes.
 """
 
 import matplotlib as mpl
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 
 PALETTE = {  # name -> on light paper, on dark paper
     "ink": ("#1d2733", "#e6e9ed"),
@@ -65,6 +65,9 @@ WEIGHTS = LinearSegmentedColormap.from_list(
 DARK_WEIGHTS = LinearSegmentedColormap.from_list(
     "posenc.weights.dark", ["#1d1a17", "#4a2f12", "#9a5f1c", "#fbb13c", "#fff1d6"]
 )
+# Answers, no and yes: some amber and some teal on the paper.
+ANSWERS = ListedColormap(["#f6dcc4", "#cfe6e2"])
+DARK_ANSWERS = ListedColormap(["#53391c", "#164542"])
 SIGNED = LinearSegmentedColormap.from_list("posenc.signed", ["#2a6aa8", "#f7f5f1", "#c0392b"])
 for _colours in (WEIGHTS, SIGNED):
     mpl.colormaps.register(_colours, force=True)

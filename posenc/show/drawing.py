@@ -32,7 +32,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import AutoLocator, Formatter, MaxNLocator
 from PIL import Image
 
-from posenc.show.colours import DARK, DARK_WEIGHTS, WEIGHTS
+from posenc.show.colours import ANSWERS, DARK, DARK_ANSWERS, DARK_WEIGHTS, WEIGHTS
 from posenc.show.live.marks import grouped
 
 COLUMN = 6.4  # inches; 10 point are 15 pixels then where a column is 690 wide
@@ -412,15 +412,16 @@ def _pictures(image: Element) -> list[Element]:
 
 
 def _map_in_the_dark(pixels: np.ndarray) -> np.ndarray:
-    """A heat map on a dark page: of weights, if all that is seen has a colour of theirs."""
-    light, night = (ramp(np.arange(ramp.N), bytes=True) for ramp in (WEIGHTS, DARK_WEIGHTS))
+    """A heat map on a dark page; what has the colours of weights or answers alone has theirs."""
     seen, dark = pixels[..., 3] > 0, pixels.copy()
     known, at = np.unique(pixels[seen], axis=0, return_inverse=True)
-    apart = np.abs(known[:, None].astype(int) - light).max(axis=-1)
-    if apart.min(axis=1).max(initial=0) <= 1:  # it was rounded
-        dark[seen] = night[apart.argmin(axis=1)][at.ravel()]
-    else:
-        dark[..., :3] = np.rint(255 * in_the_dark(pixels[..., :3] / 255))
+    for pair in ((WEIGHTS, DARK_WEIGHTS), (ANSWERS, DARK_ANSWERS)):
+        light, night = (ramp(np.arange(ramp.N), bytes=True) for ramp in pair)
+        apart = np.abs(known[:, None].astype(int) - light).max(axis=-1)
+        if apart.min(axis=1).max(initial=0) <= 1:  # it was rounded
+            dark[seen] = night[apart.argmin(axis=1)][at.ravel()]
+            return dark
+    dark[..., :3] = np.rint(255 * in_the_dark(pixels[..., :3] / 255))
     return dark
 
 
