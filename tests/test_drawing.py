@@ -38,6 +38,7 @@ from posenc.show.colours import (
 from posenc.show.drawing import (
     _CONES,
     _OKLAB,
+    CHART,
     COLUMN,
     PHONE,
     draw_both,
@@ -189,7 +190,8 @@ class TestColours:
     def test_a_line_has_one_colour_for_each_page(self):
         svg = to_svg(curves())
         assert re.search(r"stroke: light-dark\(#1d2733, #e6e9ed\)", svg)
-        assert "stroke: currentColor" in svg  # axes
+        assert "stroke: light-dark(#c8cacd, #47494e)" in svg  # axes
+        assert "fill: light-dark(#4f5760, #b8bbbf)" in svg  # their numbers and names
         assert not re.search(r'"[^"]*(?:fill|stroke): #', svg)
 
 
@@ -262,10 +264,33 @@ class TestBoth:
     def test_letters_of_the_small_one_are_as_large_where_it_is_shown(self):
         wide, phone = (BeautifulSoup(svg, "html.parser").svg for svg in draw_both(curves()))
         width = [float(svg["viewbox"].split()[2]) for svg in (wide, phone)]
-        assert width == pytest.approx([72 * COLUMN, 72 * PHONE], rel=0.02)
+        assert width == pytest.approx([72 * COLUMN, 72 * CHART], rel=0.02)
         sizes = re.findall(r"font-size: (\d+)px", str(phone))
         assert sizes
-        assert all(float(size) * 330 / width[1] >= 11 for size in sizes)
+        assert all(float(size) * 330 / width[1] >= 12.5 for size in sizes)
+
+    def test_a_chart_with_words_in_it_is_drawn_wider_so_that_they_do_not_touch(self):
+        figure = curves()
+        figure.axes[0].text(1, 1, "a word")
+        phone = BeautifulSoup(draw_both(figure)[1], "html.parser").svg
+        width = float(phone["viewbox"].split()[2])
+        assert width == pytest.approx(72 * PHONE, rel=0.02)
+        sizes = re.findall(r"font-size: (\d+)px", str(phone))
+        assert sizes
+        assert all(float(size) * 330 / width >= 11 for size in sizes)
+
+    def test_what_an_upright_axis_shows_is_said_above_it_unless_a_title_is_there(self):
+        figure, axes = plt.subplots(1, 2)
+        for ax in axes:
+            ax.set_ylabel("score", color="0.35")
+        axes[1].set_title("a title")
+        before = to_svg(figure)
+        for svg in draw_both(figure):
+            texts = BeautifulSoup(svg, "html.parser").select("text")
+            names = [text for text in texts if text.text == "score"]
+            assert ["rotate(-90" in name.get("transform", "") for name in names] == [False, True]
+            assert all("#595959" in name["style"] for name in names)
+        assert to_svg(figure) == before
 
     def test_the_figure_is_as_before(self):
         figure = curves()
@@ -510,10 +535,11 @@ class TestBoth:
     def test_no_name_is_that_of_another_drawing(self):
         x = torch.arange(5.0)
         other = plot_curves(x, {"a": x}, xlabel="position", ylabel="loss").figure
-        html = to_html(curves()) + to_html(other)
+        points = plt.subplots()[1].plot(range(50), "o")[0].figure
+        html = to_html(curves()) + to_html(other) + to_html(points)
         soup = BeautifulSoup(html, "html.parser")
         names = [tag["id"] for tag in soup.select("[id]")]
-        assert len(names) == len(set(names)) > 4
+        assert len(names) == len(set(names)) > 6  # what clips each, and the shape of a point
         called = re.findall(r'(?:href="|url\()#([^")]+)', html)
         assert set(called) == set(names)
 

@@ -37,6 +37,7 @@ from posenc.show.live.marks import grouped
 
 COLUMN = 6.4  # inches; 10 point are 15 pixels then where a column is 690 wide
 PHONE = 4.1  # inches; 10 point are 11 pixels then where a column is 330 wide
+CHART = 3.6  # likewise, of a chart: it has room for letters of 13 pixels
 _LETTERS = 10  # points, at least
 _FRAME = "#999999"  # of a heat map
 _NUMBERS = 5  # at an axis, on a phone, about
@@ -95,11 +96,12 @@ def draw_both(figure: Figure) -> tuple[str, str]:
         Two SVG elements, one line for each of their parts.
     """
     own, height = figure.get_size_inches()
-    with _large_letters(figure), _plain_numbers(figure), _framed_maps(figure):
+    letters, numbers = _large_letters(figure), _plain_numbers(figure)
+    with letters, numbers, _framed_maps(figure), _named_on_top(figure):
         figure.set_size_inches(min(own, COLUMN), height)
         _square(figure, _plots(figure))
         screen = to_svg(figure)
-        figure.set_size_inches(min(own, PHONE), height)
+        figure.set_size_inches(min(own, CHART if _is_plain(figure) else PHONE), height)
         with _on_a_phone(figure):
             phone = to_svg(figure)
     figure.set_size_inches(own, height)
@@ -167,9 +169,40 @@ def _framed_maps(figure: Figure) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _named_on_top(figure: Figure) -> Iterator[None]:
+    """What an upright axis shows is said above it, as in live figures, for a while.
+
+    Not where a title stands there, or names of lines will.
+    """
+    with ExitStack() as kept:
+        for ax in _plots(figure):
+            name = ax.yaxis.label
+            if name.get_text() and _is_chart(ax) and not (ax.get_title() or ax.get_legend()):
+                look = {"color": name.get_color(), "fontsize": name.get_fontsize()}
+                kept.callback(ax.set_title, "", loc="left")
+                kept.callback(ax.set_ylabel, name.get_text())
+                ax.set_title(name.get_text(), loc="left", **look)
+                ax.set_ylabel("")
+        yield
+
+
 def _plots(figure: Figure) -> list[Axes]:
     """The axes that show data, not colour bars."""
     return [ax for ax in figure.axes if ax.get_subplotspec() is not None]
+
+
+def _is_chart(ax: Axes) -> bool:
+    """Whether it has no matrix and no circle."""
+    return not ax.images and ax.get_aspect() == "auto"
+
+
+def _is_plain(figure: Figure) -> bool:
+    """Whether it has charts only, with no words but the names of lines."""
+    return all(
+        _is_chart(ax) and all(text.get_gid() == "name" for text in ax.texts)
+        for ax in _plots(figure)
+    )
 
 
 def _shape(ax: Axes) -> tuple[int, int]:
