@@ -1348,6 +1348,13 @@ CELLS = """() => [...document.querySelectorAll(".clock")].map((clock) =>
       const { left, top, right, bottom } = place.getBoundingClientRect();
       return [left, top, right, bottom]; }))"""
 
+# Each bar: how long it is, as a share of its place, and below 0 what is taken away.
+BARS = """() => [...document.querySelectorAll(".bar")].map((bar) => {
+  const drawn = getComputedStyle(bar, "::after"), lies = bar.offsetWidth > bar.offsetHeight;
+  const [long, from, all] = lies
+    ? [drawn.width, drawn.left, bar.offsetWidth] : [drawn.height, drawn.bottom, bar.offsetHeight];
+  return (parseFloat(from) < all / 2 - 0.5 ? -1 : 1) * parseFloat(long) / all; })"""
+
 
 class TestClocks:
     @pytest.mark.parametrize("name", ["clock_pair", "query_key_clocks"])
@@ -1367,6 +1374,27 @@ class TestClocks:
         for (_, _, bar, said), (right, *_) in pairwise(cells):
             beyond = max(bar[2], said[2])
             assert right[0] - beyond >= 12 or right[1] > said[3]
+
+    @pytest.mark.parametrize("width", [390, 820])
+    def test_the_sum_of_the_bars_is_a_bar_of_the_row_that_holds_them_all(self, opened, width):
+        with opened("query_key_clocks", width=width) as page:
+            for state in some_states("query_key_clocks")[:8]:
+                page.locator(".live").evaluate(SET, state)
+                *parts, total = page.evaluate(BARS)
+                assert len(parts) == 8
+                assert total == pytest.approx(sum(parts) / 8, abs=0.02)
+            assert page.locator(".total .bar").bounding_box()["width"] > 0.98 * min(width - 24, 790)
+
+    def test_a_phone_tells_both_scores_beside_the_control_that_moves_them(self, opened):
+        with opened("query_key_clocks-other", width=390) as page:
+            scores = page.locator(".controls .scores")
+            for state in some_states("query_key_clocks-other")[:4]:
+                page.locator(".live").evaluate(SET, state)
+                rows = figure("query_key_clocks-other").values(state)["rows"]
+                assert scores.is_visible()
+                assert scores.locator("b").all_inner_texts() == [row["score_said"] for row in rows]
+            page.set_viewport_size({"width": 820, "height": 900})
+            assert not scores.is_visible()
 
     @pytest.mark.parametrize(("width", "beyond"), [(1024, 0), (1440, 256)])
     def test_in_the_book_eight_reach_into_the_rail_of_a_wide_page(self, opened, width, beyond):

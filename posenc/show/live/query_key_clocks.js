@@ -23,6 +23,7 @@ function row({ d, n }, speeds, { query, key, width, top }) {
     news: sum(isNew),
     score: sum(part),
     score_said: fixed(sum(part), 2),
+    sum: sum(part) / (part.length * top),
   };
 }
 

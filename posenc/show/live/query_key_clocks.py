@@ -89,6 +89,7 @@ def query_key_clocks(
             "news": int(beyond.sum()),
             "score": parts.sum().item(),
             "score_said": fixed(parts.sum().item(), 2),
+            "sum": (parts.sum() / (len(parts) * top)).item(),
         }
 
     def values(state: State) -> dict:
@@ -127,6 +128,7 @@ def query_key_clocks(
         dials.speeds("tokens for one turn"),
         *(_row(r, name, rows[r], trained and width) for r, name in enumerate(names)),
         controls(
+            *([] if scaled is None else [_scores()]),
             play("d", speed=3),
             slider("d", "distance", 0, longest - 1, said="d_said", colour="p", rests=True),
             slider("n", "key's position", 0, longest - 1, said="n_said", rests=True),
@@ -150,6 +152,15 @@ def _news(count: int) -> str:
     if not count:
         return "Training has seen every one of these turns."
     return f"Pairs at a turn that training has not seen: {count}."
+
+
+def _scores() -> Element:
+    """Both scores once more, where a phone shows no clocks while the distance is pulled."""
+    told = (
+        h("span", f"{name} ", h("b", data_set=f"text:rows.{r}.score_said"))
+        for r, name in enumerate(("score: trained", "stretched"))
+    )
+    return h("div", *told, class_="scores", aria_hidden="true")
 
 
 def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
@@ -190,6 +201,7 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
         f"{name}, " if name else "",
         "sum of the bars, the score: ",
         h("b", data_set=f"text:rows.{r}.score_said"),
+        h("span", class_="bar lying", data_set=f"--v:rows.{r}.sum"),
         class_="total",
         aria_hidden="true",
     )
