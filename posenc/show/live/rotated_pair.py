@@ -92,7 +92,9 @@ def rotated_pair(
     def arrow(name: str, length: float, colour: str, *, faint: bool = False) -> object:
         reach, look = scale * length, f"hand {colour}" + (" rest" if faint else "")
         tip = h("path", d=f"M0 {-reach - 1}l-4.2 9 4.2 -2.2 4.2 2.2z")
-        return h("g", h("line", y2=-reach + 6), tip, class_=look, data_set=f"--turn:{name}")
+        grip = h("circle", cy=-reach + 4, r=7, class_="grip")
+        parts = h("line", y2=-reach + 6), grip, tip
+        return h("g", *parts, class_=look, data_set=f"--turn:{name}")
 
     def sweep(name: str, rest: str, length: float, colour: str) -> object:
         look = f"wedge sweep {colour}"
