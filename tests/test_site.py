@@ -2126,6 +2126,58 @@ class TestSearch:
             page.get_by_text(f"Places found: {count}.").wait_for()
             expect_none(visited.problems)
 
+    @pytest.mark.parametrize(
+        ("typed", "meant"),
+        [
+            ("roatry", "rotary"),
+            ("sinusiodal", "sinusoidal"),
+            ("softmx", "softmax"),
+            ("rotation matirx", "rotation matrix"),
+        ],
+    )
+    def test_what_is_misspelt_is_asked_for_in_words_that_the_book_has(
+        self, browser, home, typed, meant
+    ):
+        with visit(browser, home, CHAPTERS[0]) as visited:
+            page, field = visited.page, visited.page.locator("#search-input")
+            page.keyboard.press("Control+k")
+            page.keyboard.type(typed)
+            page.get_by_text(f"Nothing found for “{typed}”. Did you mean {meant}?").wait_for()
+            expect_none(accessibility_problems(page, whole=False))
+            page.keyboard.press("Tab")
+            page.keyboard.press("Enter")
+            page.locator(".hits li:not(.said) a").first.wait_for()
+            assert field.evaluate("(e) => e.value") == meant
+            assert field.evaluate(FOCUSED)
+            page.goto(f"{home}search.html?q={typed}")
+            page.locator("#search-results").get_by_role("link", name=meant, exact=True).click()
+            page.get_by_text("Places found").wait_for()
+            expect_none(visited.problems)
+
+    def test_tab_goes_round_among_the_places_and_a_tab_of_its_own_leaves_them_there(
+        self, browser, home
+    ):
+        with visit(browser, home, CHAPTERS[0]) as visited:
+            page, field = visited.page, visited.page.locator("#search-input")
+            page.keyboard.press("Control+k")
+            page.keyboard.press("Tab")
+            assert field.evaluate(FOCUSED)
+            page.keyboard.type("rotating")
+            hits = page.locator(".hits a")
+            hits.first.wait_for()
+            stops = [*hits.all(), field]
+            for stop in stops:
+                page.keyboard.press("Tab")
+                assert stop.evaluate(FOCUSED)
+            page.keyboard.press("Shift+Tab")
+            assert stops[-2].evaluate(FOCUSED)
+            with page.context.expect_page() as opened:
+                hits.first.click(modifiers=["ControlOrMeta"])
+            assert opened.value.url == hits.first.evaluate("(link) => link.href")
+            assert page.url == home + CHAPTERS[0]
+            assert hits.first.is_visible()
+            expect_none(visited.problems)
+
     @pytest.mark.parametrize("word", ["rotating", "linear", "refrain"])
     def test_what_is_quoted_shows_the_word_near_its_beginning(self, browser, home, word):
         with visit(browser, home, f"search.html?q={word}") as visited:

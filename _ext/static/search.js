@@ -17,7 +17,7 @@
   };
 
   const BESIDE = /Traps$|Exercises$|Proofs and details$|Where this comes from$/; // its story
-  const nothing = (query) => `Nothing found for “${query}”`;
+  const elsewhere = ({ ctrlKey, metaKey, shiftKey }) => ctrlKey || metaKey || shiftKey; // a tab or window of its own
   const wordsOf = (query) => query.toLowerCase().match(/[\p{L}\p{N}_.]+/gu) ?? [];
   // "rotating" finds "rotates": words begin with what is left without an ending.
   const patterns = (words) => words.map((word) => {
@@ -48,6 +48,41 @@
     return found.filter((place) => !told(place)).sort((a, b) => b.score - a.score);
   }
 
+  // How many letters are to be added, left out, changed or swapped to make one word of another.
+  function apart(one, other) {
+    const rows = [[...Array(other.length + 1).keys()]];
+    for (let i = 1; i <= one.length; i++) for (let j = 0; j <= other.length; j++) {
+      const swapped = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      (rows[i] ??= [])[j] = !j ? i : Math.min(rows[i - 1][j] + 1, rows[i][j - 1] + 1,
+        rows[i - 1][j - 1] + (one[i - 1] !== other[j - 1]), swapped ? rows[i - 2][j - 2] + 1 : Infinity);
+    }
+    return rows.at(-1).at(-1);
+  }
+
+  // The query, each word that the book lacks exchanged for the nearest that it has, the commonest first.
+  function meant(query) {
+    const counts = new Map(), all = Object.values(BOOK_TEXTS).map(Object.values).join(" ");
+    for (const word of wordsOf(all)) counts.set(word, (counts.get(word) ?? 0) + 1);
+    const words = wordsOf(query).map((word) => {
+      const [known] = patterns([word]);
+      if ([...counts.keys()].some((other) => other.search(known) === 0)) return word;
+      const near = [...counts].map(([other, count]) => [apart(word, other) - count / 1e6, other]);
+      const [far, other] = near.reduce((a, b) => (b[0] < a[0] ? b : a));
+      return far <= Math.min(2, word.length / 3) ? other : word;
+    }).join(" ");
+    return find(words).length ? words : null;
+  }
+
+  // Says that there is nothing, and what may have been meant, with what a press of that does.
+  function nothing(query, place, react) {
+    const words = meant(query);
+    place.append(`Nothing found for “${query}”`);
+    if (!words) return;
+    const link = make("a", { href: `${root}search.html?q=${encodeURIComponent(words)}`, textContent: words });
+    if (react) link.addEventListener("click", (event) => elsewhere(event) || react(event, words));
+    place.append(". Did you mean ", link, "?");
+  }
+
   // The first sentence that has most of the words, from near the first of them. A row of a table says
   // less than a sentence, and "YaRN." nothing.
   function sentence(text, all) {
@@ -70,9 +105,10 @@
     const marks = new RegExp(`(${patterns(wordsOf(query)).map((p) => p.source).join("|")})`, "giu");
     const quoted = text.split(marks).map((part, i) => (i % 2 ? make("mark", { textContent: part }) : part));
     item.appendChild(make("p", { className: "context" })).append(...quoted);
-    link.addEventListener("click", () => {
-      const here = link.pathname === location.pathname && document.getElementById(anchor);
-      close(here && (here.querySelector("h1, h2, h3, h4") ?? here));
+    link.addEventListener("click", (event) => {
+      const away = elsewhere(event);
+      const here = !away && link.pathname === location.pathname && document.getElementById(anchor);
+      if (!away) close(here && (here.querySelector("h1, h2, h3, h4") ?? here));
       try {
         if (!here) localStorage.setItem("sphinx_highlight_terms", wordsOf(query).join(" "));
       } catch { /* nothing may be stored */ }
@@ -84,8 +120,10 @@
     await bring();
     const found = find(query), list = make("ul", { className: "search" });
     list.append(...found.map((place) => entry(place, query)));
-    const said = found.length ? `Places found: ${found.length}.` : nothing(query);
-    document.getElementById("search-results").append(make("p", { className: "search-summary", textContent: said }), list);
+    const said = make("p", { className: "search-summary" });
+    if (found.length) said.textContent = `Places found: ${found.length}.`;
+    else nothing(query, said);
+    document.getElementById("search-results").append(said, list);
   };
 
   const box = document.querySelector(".search-button__search-container"), field = box.querySelector("input");
@@ -99,7 +137,12 @@
     if (found.length && found.length <= 8) return;
     const said = make("span", { role: "status" }), href = `${root}search.html?q=${encodeURIComponent(query)}`;
     list.appendChild(make("li", { className: "said" })).append(said);
-    if (!found.length) said.textContent = nothing(query);
+    if (!found.length) nothing(query, said, (event, words) => {
+      event.preventDefault();
+      field.value = words;
+      field.focus();
+      field.dispatchEvent(new Event("input"));
+    });
     else said.append(make("a", { href, textContent: `All ${found.length} places` }));
   });
   // The theme opens it, by a class, and closes it by the keys that open it, and around it. Closed, it
@@ -116,10 +159,11 @@
     if (open && !classList.contains("show")) requestAnimationFrame(() => setTimeout(go, 0, back));
     open = classList.contains("show");
   }).observe(box.parentElement, { attributeFilter: ["class"] });
-  // The arrows go through the places; what is typed there goes on in the field.
+  // The arrows go through the places, and Tab round; what is typed there goes on in the field.
   box.addEventListener("keydown", (event) => {
-    const { key, target } = event, stops = [field, ...list.querySelectorAll("a")];
-    const next = stops[stops.indexOf(target) + ({ ArrowDown: 1, ArrowUp: -1 }[key] ?? NaN)];
+    const { key, target, shiftKey } = event, stops = [field, ...(list.hidden ? [] : list.querySelectorAll("a"))];
+    const at = stops.indexOf(target), round = (at + (shiftKey ? -1 : 1)) % stops.length;
+    const next = key === "Tab" ? stops.at(round) : stops[at + ({ ArrowDown: 1, ArrowUp: -1 }[key] ?? NaN)];
     if (next) event.preventDefault();
     if (next) next.focus();
     else if (/^(.|Backspace)$/u.test(key) && !event.ctrlKey && !event.metaKey && !event.altKey) field.focus();
