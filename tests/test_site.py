@@ -1326,6 +1326,12 @@ def test_a_figure_opens_where_it_says_something(site, page, name, said):
 # ---------------------------------------------------------------------------- figures
 
 
+def in_view(place: Locator, viewport: dict) -> bool:
+    """Whether a place lies in the window, below the bar."""
+    box = place.bounding_box()
+    return box["y"] >= 48 and box["y"] + box["height"] <= viewport["height"]
+
+
 class TestSets:
     """Words in a sentence that set a figure."""
 
@@ -1376,6 +1382,57 @@ class TestSets:
             visited.page.go_back()
             visited.page.wait_for_timeout(1500)
             assert visited.page.evaluate("scrollY") == pytest.approx(top, abs=150)
+
+    @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+    @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+    def test_from_a_place_far_away_the_bar_leads_back_to_the_words(
+        self, browser, home, viewport, motion
+    ):
+        options = {"viewport": viewport, "reduced_motion": motion}
+        with visit(browser, home, CHAPTERS[3], **options) as visited:
+            page = visited.page
+            back = page.get_by_role("button", name="Back to the text")
+            open_everything(page)
+            page.evaluate("document.documentElement.classList.add('whole')")
+            sets = page.get_by_role("button", name="2", exact=True).first
+            link = page.locator("article a.internal[href^='#fig-']").last
+            for words in (sets, link):
+                words.evaluate(INTO_VIEW)
+                page.wait_for_timeout(300)
+                words.click()
+                page.wait_for_timeout(1500)
+                assert not in_view(words, viewport)
+                expect_none(accessibility_problems(page, whole=False))
+                box = back.bounding_box()
+                assert 0 <= box["y"] < box["y"] + box["height"] <= 64
+                assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+                back.click()
+                page.wait_for_timeout(500)
+                assert in_view(words, viewport)
+                assert words.evaluate(FOCUSED)
+                assert not back.count()
+            expect_none(visited.problems)
+
+    def test_a_place_nearby_needs_no_way_back_and_it_goes_when_the_words_are_there(
+        self, browser, home
+    ):
+        with visit(browser, home, CHAPTERS[3], viewport=DESKTOP) as visited:
+            page, back = visited.page, visited.page.locator(".back-to-text")
+            open_everything(page)
+            page.evaluate("document.documentElement.classList.add('whole')")
+            near = """(all) => all.findIndex((link) => {
+              const top = (e) => e.getBoundingClientRect().top;
+              return Math.abs(top(document.querySelector(link.hash)) - top(link)) < 600; })"""
+            links = page.locator("article p a.internal[href^='#']")
+            links.nth(links.evaluate_all(near)).click()
+            page.wait_for_timeout(1000)
+            assert not back.count()
+            links.last.click()
+            page.wait_for_timeout(1500)
+            assert back.count() == 1
+            links.last.evaluate(INTO_VIEW)
+            page.wait_for_timeout(500)
+            assert not back.count()
 
     def test_without_scripts_and_on_paper_they_are_words(self, browser, home):
         plain = """() => [...document.querySelectorAll(".sets")].flatMap((e) => {

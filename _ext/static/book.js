@@ -122,6 +122,32 @@ document.addEventListener("click", ({ target }) => {
   if (fits || seen < window.innerHeight / 3) figure.scrollIntoView({ block: "nearest" });
 });
 
+// Where a link, or such words, lead far away on the page, the bar above has a way back until the reader
+// is there again.
+document.addEventListener("click", ({ target }) => {
+  const from = target.closest?.("article :is(a[href^='#']:not(.headerlink), button.sets)");
+  const to = from?.hash ? from.hash.slice(1) : from?.dataset.of;
+  const goal = to && document.getElementById(decodeURIComponent(to));
+  if (!goal) return;
+  const here = from.getBoundingClientRect().top, { top, bottom } = goal.getBoundingClientRect();
+  const ends = from.matches("a") ? [top] : [top, bottom]; // of a figure that is set, the nearer
+  const far = Math.min(...ends.map((end) => Math.abs(end - here)));
+  if (goal.checkVisibility() && far < window.innerHeight) return; // what is covered is far
+  document.querySelector(".back-to-text")?.remove();
+  const back = document.createElement("button");
+  Object.assign(back, { type: "button", className: "back-to-text", textContent: "Back to the text" });
+  document.querySelector(".page-name").after(back);
+  back.addEventListener("click", () => {
+    from.focus({ preventScroll: true });
+    from.scrollIntoView({ block: "center", behavior: "instant" });
+  });
+  let left = false;
+  new IntersectionObserver(([{ isIntersecting }], watch) => {
+    if (left && isIntersecting) watch.disconnect(), back.remove();
+    left ||= !isIntersecting;
+  }).observe(from);
+}, true);
+
 // Moves a definition to where it can be read: not over the right edge, and above its term if
 // there is no room below.
 function place(definition) {
