@@ -1,6 +1,7 @@
 """What a line must not break: a formula and the comma after it, a name such as GPT-J.
 
-A browser may end a line after any formula or button, and then the next begins with a full stop.
+A browser may end a line after any formula or button, and then the next begins with a full stop. And
+no caption ends with one short word on a line of its own.
 """
 
 import re
@@ -13,6 +14,7 @@ from _ext.sets import sets
 CLASS = "unbroken"
 OPENS, CLOSES = re.compile(r"[(\[“]+$"), re.compile(r"[.,;:!?)\]”…]+")
 NAME = re.compile(r"\b[A-Z]\w*-\w{1,2}\b")  # GPT-J, Transformer-XL: a tail too short for a line
+END = 12  # letters of a caption's last line, at least
 VERBATIM = nodes.literal | nodes.literal_block | nodes.math | nodes.math_block | nodes.raw
 
 
@@ -51,10 +53,21 @@ def hold_names(doctree: nodes.document) -> None:
         text.parent.replace(text, [*parts, nodes.Text(text[end:])])
 
 
+def hold_ends(doctree: nodes.document) -> None:
+    """Put the last words of each caption together."""
+    for caption in doctree.findall(nodes.caption):
+        *_, text = [None, *caption.findall(nodes.Text)]
+        if text and not isinstance(text.parent, VERBATIM):
+            cut = text.rfind(" ", 0, -END) + 1
+            held = text[cut:].replace(" ", "\N{NO-BREAK SPACE}")
+            text.parent.replace(text, nodes.Text(text[:cut] + held))
+
+
 def hold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Do both, when all references have their texts."""
+    """Do all, when all references have their texts."""
     hold_marks(doctree)
     hold_names(doctree)
+    hold_ends(doctree)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -796,6 +796,22 @@ class TestUnbroken:
             "`", ""
         ).replace("**", "")
 
+    @pytest.mark.parametrize(
+        ("caption", "end"),
+        [
+            ("Fast bars jump, slow ones creep.", "slow~ones~creep."),
+            ("If they are random, *its typical size* stays.", "~stays."),
+            ("Its step is `a b c`", "a b c"),
+        ],
+    )
+    def test_a_caption_does_not_end_with_one_short_word(self, tmp_path, caption, end):
+        text = f"# T\n\n```{{code-block}} python\n:caption: {caption}\n\nx = 1\n```\n"
+        run, pages = build(tmp_path, "_ext.unbroken", index=text)
+        assert run.returncode == 0, run.stderr
+        found = pages["index"].select_one(".caption-text")
+        assert found.text.endswith(end.replace("~", "\N{NO-BREAK SPACE}"))
+        assert found.text.replace("\N{NO-BREAK SPACE}", " ") == re.sub("[*`]", "", caption)
+
 
 DATA = '<script type="application/json">{"says": "it is %s", "at": [%s, "M 0 -1"]}</script>'
 
