@@ -44,28 +44,23 @@ print(json.dumps([seconds, sorted(set(sys.modules) - before)]))
 """
 
 
-@pytest.fixture(scope="module")
-def fresh_imports():
-    """Seconds and new modules of five imports after torch, each in its own process."""
-    outputs = [
-        subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, check=True, text=True)
-        for _ in range(5)
-    ]
-    return [json.loads(output.stdout) for output in outputs]
+def imported():
+    """Seconds and new modules of an import after torch, in a process of its own."""
+    command = [sys.executable, "-c", IMPORT]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(
-    "package", ["matplotlib", "ipywidgets", "IPython", "transformers", "scipy", "posenc.show"]
-)
-def test_importing_posenc_leaves_heavy_packages_out(package, fresh_imports):
-    for _, modules in fresh_imports:
-        assert "posenc.rotary" in modules
-        assert package not in modules
+def test_importing_posenc_leaves_heavy_packages_out():
+    modules = set(imported()[1])
+    assert "posenc.rotary" in modules
+    heavy = {"matplotlib", "ipywidgets", "IPython", "transformers", "scipy", "posenc.show"}
+    assert not heavy & modules
 
 
 @pytest.mark.alone
-def test_importing_posenc_adds_at_most_50_ms_to_torch(fresh_imports):
-    assert statistics.median(seconds for seconds, _ in fresh_imports) <= 0.05
+def test_importing_posenc_adds_at_most_50_ms_to_torch():
+    assert statistics.median(imported()[0] for _ in range(5)) <= 0.05
 
 
 def test_the_public_names_exist_once_and_in_order():
@@ -166,15 +161,23 @@ def test_a_type_checker_knows_the_choices(function, argument):
     assert {"interleaved", "half"} <= choices
 
 
-@pytest.mark.parametrize(
-    ("room", "package"),
-    [("show", "matplotlib"), ("show", "ipywidgets"), ("lab", "tqdm"), ("lab", "joblib")],
-)
-def test_a_missing_extra_is_named(room, package):
-    hidden = f"import sys; sys.modules[{package!r}] = None; import posenc.{room}"
-    result = subprocess.run(
-        [sys.executable, "-c", hidden], capture_output=True, check=False, text=True
-    )
-    assert result.stderr.endswith(
-        f"ModuleNotFoundError: posenc.{room} needs {package}: pip install 'posenc[{room}]'\n"
-    )
+NEEDS = ["show matplotlib", "show ipywidgets", "lab tqdm", "lab joblib"]
+HIDDEN = """
+import importlib, sys
+for room, package in map(str.split, sys.argv[1:]):
+    sys.modules[package] = None
+    try:
+        importlib.import_module(f"posenc.{room}")
+    except ModuleNotFoundError as error:
+        print(error)
+    del sys.modules[package]
+"""
+
+
+def test_a_missing_extra_is_named():
+    command = [sys.executable, "-c", HIDDEN, *NEEDS]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines() == [
+        f"posenc.{room} needs {package}: pip install 'posenc[{room}]'"
+        for room, package in map(str.split, NEEDS)
+    ]
