@@ -182,9 +182,25 @@ class TestGuess:
             call()
 
 
-def compared(browser, guess, shares):
-    """What the page says when these shares of the axis are compared with the truth."""
+@pytest.fixture(scope="module")
+def window(browser):
+    """Opens an empty page of a size, in one window: a new one costs more than most tests."""
     page = browser.new_page()
+
+    def empty(width=1280, height=720):
+        page.mouse.move(0, 0)
+        page.goto("about:blank")
+        page.emulate_media(media="null")
+        page.set_viewport_size({"width": width, "height": height})
+        return page
+
+    yield empty
+    page.close()
+
+
+def compared(window, guess, shares):
+    """What the page says when these shares of the axis are compared with the truth."""
+    page = window()
     page.set_content(guess._repr_html_())
     page.locator("details").evaluate_all("(all) => all.forEach((e) => (e.open = true))")
     for slider, share in zip(page.locator(".guess input").all(), shares, strict=True):
@@ -193,51 +209,50 @@ def compared(browser, guess, shares):
     numbers = page.locator("output").all_inner_texts()
     page.locator("button").click()
     said = page.locator(".said").inner_text()
-    page.close()
     return numbers, said
 
 
 class TestComparing:
-    def test_a_curve_that_is_near_but_misses_the_rise_is_not_right(self, browser):
+    def test_a_curve_that_is_near_but_misses_the_rise_is_not_right(self, window):
         wave = {"xlabel": "x", "ylabel": "score (nats)", "ylim": (0, 1), "within": 0.2, "says": ""}
         guess = guess_curve([0, 1, 2, 3], [0.9, 0.3, 0.6, 0.3], knots=4, **wave)
-        said = compared(browser, guess, [0.9, 0.6, 0.5, 0.3])[1]
+        said = compared(window, guess, [0.9, 0.6, 0.5, 0.3])[1]
         assert said == (
             "Not quite: you are off by 0.1 nats on average, and the true curve rises where yours "
             "does not."
         )
-        assert compared(browser, guess, [0.9, 0.5, 0.6, 0.4])[1].startswith("Close enough: ")
-        assert compared(browser, guess, [0.1, 0.9, 0.9, 0.9])[1].startswith("Not quite: ")
+        assert compared(window, guess, [0.9, 0.5, 0.6, 0.4])[1].startswith("Close enough: ")
+        assert compared(window, guess, [0.1, 0.9, 0.9, 0.9])[1].startswith("Not quite: ")
 
-    def test_the_number_set_stands_beside_its_slider_and_then_beside_the_true_one(self, browser):
+    def test_the_number_set_stands_beside_its_slider_and_then_beside_the_true_one(self, window):
         look = {"low": 1, "high": 1_000_000, "log": True, "within": 2, "says": "So."}
         guess = guess_point(1000, xlabel="length (words)", **look)
-        assert compared(browser, guess, [0.5]) == (["1,000"], "Right: it is 1,000 words. So.")
+        assert compared(window, guess, [0.5]) == (["1,000"], "Right: it is 1,000 words. So.")
         far = "Far off: it is 1,000 words, and you said 1,000,000. So."
-        assert compared(browser, guess, [1])[1] == far
-        numbers, said = compared(browser, guess_angle(math.pi, within=0.3, says=""), [0.25])
+        assert compared(window, guess, [1])[1] == far
+        numbers, said = compared(window, guess_angle(math.pi, within=0.3, says=""), [0.25])
         assert numbers == ["0.25 of a turn"]
         assert said == "Not quite: it is 0.5 of a turn, and you said 0.25 of a turn."
 
-    def test_whole_numbers_are_answered_by_whole_numbers(self, browser):
+    def test_whole_numbers_are_answered_by_whole_numbers(self, window):
         guess = guess_point(9, low=0, high=30, xlabel="pairs", within=1, says="")
-        assert compared(browser, guess, [0.28]) == (["8"], "Close enough: it is 9, and you said 8.")
-        assert compared(browser, guess, [0.31])[1] == "Right: it is 9."
+        assert compared(window, guess, [0.28]) == (["8"], "Close enough: it is 9, and you said 8.")
+        assert compared(window, guess, [0.31])[1] == "Right: it is 9."
         between = guess_point(9.5, low=0, high=30, xlabel="pairs", within=1, says="")
-        assert compared(browser, between, [0.31])[0] == ["9.3"]
+        assert compared(window, between, [0.31])[0] == ["9.3"]
         far = guess_point(40, low=1, high=500, xlabel="position", log=True, within=2, says="")
-        assert compared(browser, far, [0.1]) == (["2"], "Far off: it is 40, and you said 2.")
+        assert compared(window, far, [0.1]) == (["2"], "Far off: it is 40, and you said 2.")
 
     @pytest.mark.parametrize(
         ("said", "grade"),
         [(555, "Right"), (640, "Close enough"), (780, "Not quite"), (153, "Far off")],
     )
-    def test_a_place_has_grades(self, browser, said, grade):
+    def test_a_place_has_grades(self, window, said, grade):
         guess = guess_point(555, low=0, high=998, xlabel="x", within=100, says="")
-        assert compared(browser, guess, [said / 998])[1].startswith(f"{grade}: it is 555")
+        assert compared(window, guess, [said / 998])[1].startswith(f"{grade}: it is 555")
 
-    def test_what_is_not_set_looks_like_a_slider_and_a_button(self, browser):
-        page = browser.new_page(viewport={"width": 900, "height": 800})
+    def test_what_is_not_set_looks_like_a_slider_and_a_button(self, window):
+        page = window(900, 800)
         page.set_content(guess_angle(1.0, within=0.3, says="So.")._repr_html_())
         slider, button = page.locator("input"), page.locator("button")
         picture = Image.open(io.BytesIO(slider.screenshot())).convert("L")
@@ -250,7 +265,6 @@ class TestComparing:
         assert ring  # above the bar, at the end where the axis begins
         assert max(ring) < 24
         assert button.evaluate("(e) => getComputedStyle(e).borderStyle") != "dashed"
-        page.close()
 
     @pytest.mark.parametrize(
         ("low", "high", "log", "ends"),
@@ -261,12 +275,12 @@ class TestComparing:
             (-4.5, 0.5, False, ("\N{MINUS SIGN}4.5", "0.5")),
         ],
     )
-    def test_both_ends_of_an_axis_have_their_number(self, browser, low, high, log, ends):
+    def test_both_ends_of_an_axis_have_their_number(self, window, low, high, log, ends):
         guess = guess_point((low + high) / 2, low=low, high=high, log=log, **SHORT)
         for kind, width in (("wide", 900), ("phone", 390)):
             if (kind, low) == ("phone", -4.5):
                 continue  # see below
-            page = browser.new_page(viewport={"width": width, "height": 800})
+            page = window(width, 800)
             page.set_content(guess._repr_html_())
             ticks = page.locator(f"svg.{kind} > text:not(.you, .is, .hint)").all()[:-1]  # its label
             told = [tick.text_content() for tick in ticks]
@@ -274,7 +288,6 @@ class TestComparing:
             boxes = [tick.bounding_box() for tick in ticks]
             for left, right in pairwise(boxes):
                 assert right["x"] - left["x"] - left["width"] > 3
-            page.close()
 
     @pytest.mark.parametrize(
         ("low", "high", "told"),
@@ -291,8 +304,8 @@ class TestComparing:
         assert " ".join(t.text for t in texts).replace("\N{MINUS SIGN}", "-") == told
 
     @pytest.mark.parametrize("shares", [[None], [0.5]], ids=["untouched", "placed"])
-    def test_what_is_not_set_is_neither_shown_nor_compared(self, browser, shares):
-        page = browser.new_page()
+    def test_what_is_not_set_is_neither_shown_nor_compared(self, window, shares):
+        page = window()
         page.set_content(
             guess_point(15, low=0, high=30, xlabel="x", within=1, says="")._repr_html_()
         )
@@ -314,13 +327,12 @@ class TestComparing:
         page.locator("button").evaluate("(button) => button.click()")  # disabled: it does nothing
         assert (said.inner_text() == "") == unset
         assert page.locator(".you, .is").locator("visible=true").count() == (0 if unset else 2)
-        page.close()
 
     @pytest.mark.parametrize("width", [360, 900])
     @pytest.mark.parametrize("log", [False, True])
-    def test_the_slider_of_a_place_lies_unseen_on_its_axis(self, browser, width, log):
+    def test_the_slider_of_a_place_lies_unseen_on_its_axis(self, window, width, log):
         kind = "phone" if width < 480 else "wide"
-        page = browser.new_page(viewport={"width": width, "height": 800})
+        page = window(width, 800)
         page.set_content(guess_point(10, **{**POINT, "low": 0.5}, log=log)._repr_html_())
         slider, mine = page.locator("input"), page.locator(f".{kind} .mine")
         axis = page.locator(f".{kind} .axes").bounding_box()
@@ -333,11 +345,10 @@ class TestComparing:
             assert place == pytest.approx(axis["x"] + share * axis["width"], abs=2)
             assert track["x"] - 8 <= place <= track["x"] + track["width"] + 8
             assert picture["y"] <= track["y"] < picture["y"] + picture["height"]
-        page.close()
 
-    def test_no_ring_covers_a_number_and_no_word_leaves_the_picture(self, browser):
+    def test_no_ring_covers_a_number_and_no_word_leaves_the_picture(self, window):
         for kind, width in (("wide", 900), ("phone", 390)):
-            page = browser.new_page(viewport={"width": width, "height": 800})
+            page = window(width, 800)
             page.set_content(guess_curve([0, 1], [0.5, 0.5], knots=5, **CURVE)._repr_html_())
             ring = page.locator(f"svg.{kind} .waiting").bounding_box()
             numbers = page.locator(f"svg.{kind} text[text-anchor=end]").all()
@@ -352,10 +363,9 @@ class TestComparing:
             for word in page.locator(f"svg.{kind} :is(.you, .is)").all():
                 box = word.bounding_box()
                 assert box["x"] + box["width"] <= picture["x"] + picture["width"]
-            page.close()
 
-    def test_a_phone_has_a_picture_that_a_finger_can_draw_on(self, browser):
-        page = browser.new_page(viewport={"width": 390, "height": 800})
+    def test_a_phone_has_a_picture_that_a_finger_can_draw_on(self, window):
+        page = window(390, 800)
         page.set_content(guess_curve([0, 1], [0.5, 0.5], knots=5, **CURVE)._repr_html_())
         picture, mine = page.locator("svg.phone"), page.locator(".phone .mine")
         assert picture.is_visible()
@@ -371,7 +381,6 @@ class TestComparing:
         spots = re.findall(r"[ML]([\d.]+),([\d.]+)", mine.get_attribute("d"))
         height = box["height"] * 0.3 * 360 / box["width"]  # in units of the picture
         assert [float(y) for _, y in spots] == pytest.approx([height] * 5, abs=1)
-        page.close()
 
     @pytest.mark.parametrize("kind", ["curve", "point", "angle"])
     def test_a_finger_on_its_way_down_the_page_answers_nothing(self, browser, kind):
@@ -431,8 +440,8 @@ class TestComparing:
         assert page.locator("input:not(.unset)").count() == 1
         page.close()
 
-    def test_a_curve_that_is_begun_says_how_much_is_missing(self, browser):
-        page = browser.new_page(viewport={"width": 800, "height": 600})
+    def test_a_curve_that_is_begun_says_how_much_is_missing(self, window):
+        page = window(800, 600)
         page.set_content(guess_curve([0, 1], [0.5, 0.5], knots=5, **CURVE)._repr_html_())
         hint, open_points = page.locator("svg.wide .hint"), page.locator(".open")
         assert hint.is_visible()
@@ -442,11 +451,10 @@ class TestComparing:
             said = f"{4 - n} of 5 points still to draw" if n < 4 else ""
             assert open_points.inner_text() == said
             assert hint.is_hidden()
-        page.close()
 
     @pytest.mark.parametrize(("start", "end", "left"), [(0, 0.97, 0), (0.1, 0.95, 0), (0.3, 1, 2)])
-    def test_a_stroke_over_most_of_the_axis_reaches_its_ends(self, browser, start, end, left):
-        page = browser.new_page(viewport={"width": 800, "height": 600})
+    def test_a_stroke_over_most_of_the_axis_reaches_its_ends(self, window, start, end, left):
+        page = window(800, 600)
         page.set_content(guess_curve([0, 1], [0.5, 0.5], knots=9, **CURVE)._repr_html_())
         axis = page.locator(".wide .axes").first.bounding_box()
         spot = [axis["x"] + share * axis["width"] for share in (start, end)]
@@ -459,10 +467,9 @@ class TestComparing:
         assert button.is_disabled() == bool(left)
         said = f"{left} of 9 points still to draw" if left else ""
         assert page.locator(".open").inner_text() == said
-        page.close()
 
-    def test_a_button_that_waits_looks_so_and_can_be_read(self, browser):
-        page = browser.new_page()
+    def test_a_button_that_waits_looks_so_and_can_be_read(self, window):
+        page = window()
         looks = []
         for ink, paper in (("#323232", "#ffffff"), ("#ced6dd", "#14181e")):
             page.set_content(
@@ -476,9 +483,8 @@ class TestComparing:
             looks.append((light**2.2 + 0.05) / (dark**2.2 + 0.05))
             assert button.evaluate("e => getComputedStyle(e).cursor") == "not-allowed"
         assert min(looks) > 4.5
-        page.close()
 
-    def test_a_logarithmic_curve_has_its_factors_evenly_apart(self, browser):
+    def test_a_logarithmic_curve_has_its_factors_evenly_apart(self, window):
         look = {**CURVE, "log": True, "xticks": [8, 64, 512]}
         guess = guess_curve([8, 64, 512], [1, 0, -1], knots=3, **look)
         assert data(guess)["places"] == pytest.approx([0, 0.5, 1])
@@ -487,11 +493,11 @@ class TestComparing:
         assert [span.text for span in soup(guess).select("label span")] == [
             "at 8", "at 64", "at 512",
         ]  # fmt: skip
-        assert compared(browser, guess, [1, 0.5, 0])[1].startswith("Close enough: ")
+        assert compared(window, guess, [1, 0.5, 0])[1].startswith("Close enough: ")
 
     @pytest.mark.parametrize(("share", "outcome"), [(0.5, "right"), (0.9, "wrong")])
-    def test_an_answer_shows_how_it_did_and_asks_no_more(self, browser, share, outcome):
-        page = browser.new_page()
+    def test_an_answer_shows_how_it_did_and_asks_no_more(self, window, share, outcome):
+        page = window()
         curve = guess_curve([0, 1], [0.5, 0.5], knots=2, **{**CURVE, "ylim": (0, 1)})
         page.set_content(curve._repr_html_())
         assert not page.locator(".wide .between").is_visible()
@@ -505,7 +511,6 @@ class TestComparing:
         height = page.locator(".wide .between").bounding_box()["height"]
         picture = page.locator("svg.wide").bounding_box()["width"] / 640  # pixels of a unit
         assert height == pytest.approx(picture * 200 * abs(share - 0.5), abs=1)
-        page.close()
 
     @pytest.mark.parametrize(
         ("guess", "told"),
@@ -518,19 +523,18 @@ class TestComparing:
             (guess_angle(math.pi / 2, within=0.1, says="So."), "0.25 of a turn"),
         ],
     )
-    def test_where_nothing_is_compared_the_number_is_told(self, browser, guess, told):
+    def test_where_nothing_is_compared_the_number_is_told(self, window, guess, told):
         assert soup(guess).select_one(".said").text == f"It is {told}. So."
-        page = browser.new_page()
+        page = window()
         page.set_content(guess._repr_html_())
         assert page.locator(".said").inner_text() == ""
         assert page.locator(".said").get_attribute("data-says") == f"It is {told}. So."
-        page.close()
 
-    def test_on_paper_the_truth_is_there_unanswered(self, browser):
+    def test_on_paper_the_truth_is_there_unanswered(self, window):
         guess = guess_curve(
             [0, 1], [0, 1], xlabel="x", ylabel="y", ylim=(0, 2), within=0.1, says="It rises."
         )
-        page = browser.new_page()
+        page = window()
         page.set_content(guess._repr_html_())
         truth = page.locator(".truth:visible")
         assert truth.count() == 0
@@ -538,14 +542,13 @@ class TestComparing:
         assert truth.count() == 1
         told = page.locator(".said").evaluate("e => getComputedStyle(e, '::after').content")
         assert told == '"It rises."'
-        page.close()
 
     @pytest.mark.parametrize("guessed", [0.0, 0.3, 0.5, 0.52, 1.0])
-    def test_words_that_say_whose_a_line_is_stand_apart_and_in_the_picture(self, browser, guessed):
+    def test_words_that_say_whose_a_line_is_stand_apart_and_in_the_picture(self, window, guessed):
         curve = guess_curve([0, 1], [0.5, 0.5], knots=2, **{**CURVE, "ylim": (0, 1)})
         point = guess_point(50, **{**POINT, "low": 0})
         for guess in (curve, point, guess_angle(math.pi, within=0.3, says="")):
-            page = browser.new_page(viewport={"width": 390, "height": 800})
+            page = window(390, 800)
             page.set_content(guess._repr_html_())
             for slider in page.locator("input").all():
                 slider.evaluate(
@@ -564,4 +567,3 @@ class TestComparing:
             for box in (mine, true):
                 assert box["x"] >= picture["x"] - 1
                 assert box["x"] + box["width"] <= picture["x"] + picture["width"] + 1
-            page.close()
