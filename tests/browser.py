@@ -16,6 +16,7 @@ from _ext import browser as chromium
 
 SITE = Path(os.environ.get("SITE_DIR", Path(__file__).parent.parent / "_build" / "html"))
 PREFIX = "/some/where/"  # nobody knows below which address the site will be put
+OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"  # for all but this machine
 
 
 def pages(site: Path) -> list[str]:
@@ -34,7 +35,7 @@ def launch(playwright: Playwright) -> Browser:
     program = chromium.find()
     if program is None:
         lacking("No Chromium was found; type: make browser")
-    return playwright.chromium.launch(executable_path=program, args=chromium.OPTIONS)
+    return playwright.chromium.launch(executable_path=program, args=[*chromium.OPTIONS, OFFLINE])
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -74,12 +75,12 @@ FIRST = """document.addEventListener("readystatechange", () => {
 class Visit:
     """A page of the site that is open, and what it did that it should not."""
 
-    def __init__(self, page: Page, home: str, path: str):
-        self.page, self.home, self.path = page, home, path
+    def __init__(self, page: Page):
+        self.page = page
+        self.home = self.path = ""
         self.requested: list[str] = []  # files of the site, as paths from its top
         self.problems: list[str] = []
         page.add_init_script(FIRST)
-        page.route(lambda url: not url.startswith((home, "data:")), lambda route: route.abort())
         page.on("request", self._request)
         page.on("requestfailed", self._failed)
         page.on("response", self._response)
@@ -90,6 +91,17 @@ class Visit:
         """Open the page and wait until its scripts and fonts are there."""
         self.page.goto(self.home + self.path)
         self.page.evaluate("document.fonts.ready.then(() => {})")
+
+    def forget(self, options: dict) -> None:
+        """Leave the page, and let its window be as it was when it was new."""
+        page = self.page
+        page.goto(f"{self.home}_static/pygments.css")  # where no script runs
+        page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        page.mouse.move(0, 0)
+        looks = ("color_scheme", "reduced_motion", "forced_colors")
+        page.emulate_media(media="null", **{look: options.get(look, "null") for look in looks})
+        page.set_viewport_size(options.get("viewport", {"width": 1280, "height": 720}))
+        self.requested, self.problems = [], []
 
     def _add(self, kind: str, what: str) -> None:
         self.problems.append(f"{kind}: {what}")
@@ -114,13 +126,30 @@ class Visit:
             self._add(f"console {message.type}", message.text)
 
 
+_KEPT: list[tuple[object, Visit]] = []  # windows that wait to be used again, the last four
+
+
 @contextmanager
-def visit(browser: Browser, home: str, path: str, **options) -> Iterator[Visit]:
-    """Open a page of the site as a first-time reader would; options are of Browser.new_context."""
-    context = browser.new_context(**options)
+def visit(browser: Browser, home: str, path: str, *, alone=False, **options) -> Iterator[Visit]:
+    """Open a page of the site as a first-time reader would; options are of Browser.new_context.
+
+    A window is used again, for a new one costs more than a page does, unless it was `alone`: who
+    changes more than `Visit.forget` mends says so.
+    """
+    kind = browser, repr(sorted(options.items()))
+    kept = next((pair for pair in _KEPT if pair[0] == kind and not alone), None)
+    if kept:
+        _KEPT.remove(kept)
+    opened = kept[1] if kept else Visit(browser.new_context(**options).new_page())
+    opened.home, opened.path = home, path
+    closed = opened
     try:
-        opened = Visit(context.new_page(), home, path)
         opened.open()
         yield opened
+        if not alone:
+            opened.forget(options)
+            _KEPT.append((kind, opened))
+            closed = _KEPT.pop(0)[1] if len(_KEPT) > 4 else None
     finally:
-        context.close()
+        if closed:
+            closed.page.context.close()

@@ -990,7 +990,8 @@ PLACE = "document.querySelector('article').getBoundingClientRect().x"
 @pytest.mark.parametrize("path", [CHAPTERS[0], "chapters/bibliography.html", "chapters/index.html"])
 def test_the_text_stands_in_its_place_before_the_page_is_all_there(browser, home, site, path):
     html, places = (site / path).read_text("utf-8"), []
-    with visit(browser, home, BARE, viewport={"width": 1440, "height": 900}) as visited:
+    window = {"width": 1440, "height": 900}
+    with visit(browser, home, BARE, alone=True, viewport=window) as visited:
         for text in (html[: html.index("</article>")], html):
             answer = {"body": text, "content_type": "text/html"}
             visited.page.unroute_all()
@@ -1335,12 +1336,19 @@ def in_view(place: Locator, viewport: dict) -> bool:
 class TestSets:
     """Words in a sentence that set a figure."""
 
-    STATE = "(name) => document.querySelector(`#${name} .live`).live.model.get('state')"
+    STATE = """async (name) => {
+      const { model } = document.querySelector(`#${name} .live`).live;
+      for (let n = 0, seen; n < 20; n++) {
+        await new Promise((done) => requestAnimationFrame(done));
+        const now = JSON.stringify([model.get("state"), scrollY]);
+        if (now !== seen) [seen, n] = [now, 0];
+      }
+      return model.get("state");
+    }"""
 
     def arrived(self, page: Page, button: Locator) -> dict:
         """Press a button, and return the state of its figure when nothing moves any more."""
         button.click()
-        page.wait_for_timeout(1500)
         return page.evaluate(self.STATE, button.get_attribute("data-of"))
 
     @pytest.mark.parametrize("page", CHAPTERS)
@@ -1880,7 +1888,7 @@ class TestCovers:
             expect_none(guess_problems(visited.page))
 
     def test_they_work_where_nothing_may_be_stored(self, browser, site, page):
-        with visit(browser, f"{site.as_uri()}/", page) as visited:
+        with visit(browser, f"{site.as_uri()}/", page, alone=True) as visited:
             visited.page.add_init_script(
                 "Object.defineProperty(window, 'localStorage', { get() { throw Error('no'); } })"
             )
@@ -2438,7 +2446,8 @@ FIGURE_FAULTS = {  # what is done to a figure -> a word of what its check says
 
 @pytest.fixture(scope="class")
 def window(browser, home):
-    with visit(browser, home, FAULTY, color_scheme="light", viewport=DESKTOP) as visited:
+    look = {"color_scheme": "light", "viewport": DESKTOP}
+    with visit(browser, home, FAULTY, alone=True, **look) as visited:
         yield visited
 
 
@@ -2455,6 +2464,22 @@ def chapter(window):
 
 
 class TestTheTestsCanFail:
+    def test_a_window_that_is_used_again_is_as_new(self, browser, home):
+        state = """() => [localStorage.x, sessionStorage.x, innerWidth,
+          ...["print", "(prefers-color-scheme: dark)", "(prefers-reduced-motion)"]
+            .map((media) => matchMedia(media).matches)]"""
+        found, pages = [], set()
+        for _ in range(2):
+            with visit(browser, home, BARE, color_scheme="light", viewport=DESKTOP) as visited:
+                pages.add(visited.page)
+                found.append((visited.page.evaluate(state), visited.problems[:]))
+                visited.page.evaluate("localStorage.x = sessionStorage.x = 1; console.error(1)")
+                looks = {"color_scheme": "dark", "reduced_motion": "reduce"}
+                visited.page.emulate_media(media="print", **looks)
+                visited.page.set_viewport_size(PHONE)
+        assert len(pages) == 1
+        assert found[1] == found[0] == ([None, None, 1280, False, False, False], [])
+
     @pytest.mark.parametrize("fault", FAULTS)
     def test_a_fault_in_a_page_is_found(self, chapter, fault):
         check, complaint = FAULTS[fault]
