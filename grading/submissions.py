@@ -2,7 +2,9 @@
 
 - plain: one notebook a student, named after the student; `ann.ipynb.txt` and `ann.ipynb (1)`,
   which some browsers make of `ann.ipynb`, are Ann's as well;
-- Canvas: `lastfirst_[LATE_]123_456_name.ipynb`; of a student's files the newest counts;
+- Canvas: `lastfirst_[LATE_]123_456_name.ipynb`, the numbers of the student and of the file; of a
+  student's files the newest counts. Names may end, and files begin, with such numbers, too: with a
+  second pair of them a file is nobody's;
 - Moodle: a folder `First Last_123_assignsubmission_file_` a student, or files named so; of several
   notebooks the one with the latest date counts, and a remark asks for a look.
 
@@ -38,8 +40,14 @@ _ENDING = re.compile(  # some browsers put more behind a name
 _AGAIN = re.compile(rf"-(\d{{1,3}}){_ENDING.pattern}", re.IGNORECASE)  # Canvas numbers them
 _CUT = re.compile(r";(?!\s*\w)")
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
-_CANVAS = re.compile(r"([^_/]+)_(?:LATE_)?(\d{1,18})_(\d{1,18})_(.+)", re.DOTALL)
+_CANVAS = re.compile(r"[^_/]+_(?:LATE_)?(\d{1,18})_(\d{1,18})_.+", re.DOTALL | re.IGNORECASE)
+_PAIR = re.compile(r"(?=_([1-9][0-9]{0,17})_([1-9][0-9]{0,17})_)")  # wherever it begins
+_LATE = re.compile(r"_LATE\Z", re.IGNORECASE)
 _MOODLE = re.compile(r"([^/]+?)_(\d{1,18})_assignsubmission_\w+?_?(?:/.*|_[^/]*)?", re.DOTALL)
+_WHOSE_IN_CANVAS = (
+    "Canvas's name of it can be read as that of several students: see there whose it is, and leave "
+    "in its name the number of the student and that of the file alone"
+)
 _OWNED = re.compile(r"_\d{1,18}_assignsubmission(?=_)")  # behind a name, in Moodle
 
 
@@ -187,17 +195,22 @@ def _fault(name: str, size: int) -> str:
 
 
 def _named(file: str, reader: Reader, fault: str, time: int, form: re.Pattern | None) -> Submission:
-    match = form.fullmatch(file) if form else None
-    if match and form is _CANVAS:
-        again = _AGAIN.search(file)
-        order = int(match[3]) * 1000 + min(int(again[1]) if again else 0, 999)
-        return Submission(printable(match[1]), file, b"", fault, match[2], order, reader=reader)
-    is_theirs = match is not None and _several(file)
-    if match and not is_theirs:
-        return Submission(printable(match[1]), file, b"", fault, match[2], time, reader=reader)
+    if form is _CANVAS:
+        (pair, *others) = [*_PAIR.finditer(file)] or [None]
+        name = _LATE.sub("", file[: pair.start()]) if pair else ""
+        if name and not others and "/" not in name:
+            again = _AGAIN.search(file)
+            order = int(pair[2]) * 1000 + min(int(again[1]) if again else 0, 999)
+            return Submission(printable(name), file, b"", fault, pair[1], order, reader=reader)
+        remark = _WHOSE_IN_CANVAS * bool(others)
+    else:
+        match = form.fullmatch(file) if form else None
+        is_theirs = match is not None and _several(file)
+        if match and not is_theirs:
+            return Submission(printable(match[1]), file, b"", fault, match[2], time, reader=reader)
+        remark = "Moodle's name of it can be read as that of several students" * is_theirs
     is_named = is_notebook(file) and (not fault or "larger" in fault)
     plain = _ENDING.sub("", file) if is_named else file
-    remark = "Moodle's name of it can be read as that of several students" * is_theirs
     return Submission(printable(plain), file, b"", fault, remark=remark, reader=reader)
 
 

@@ -798,6 +798,40 @@ def test_a_name_that_moodle_may_give_to_several_is_nobodys(tmp_path, other, is_f
         assert submissions.moodle_folder(file) == ""
 
 
+BOB = "smithbob_12_70002_02_sinusoidal.ipynb"
+
+
+@pytest.mark.parametrize("other", [
+    "smithbob_12_99999999_345_70003_hw.ipynb",  # whose name in Canvas ends with two numbers
+    "smithbob_12_345_70003_hw.ipynb", "smithbob_12_99999999_LATE_345_70003_hw.ipynb",
+    "coxeve_345_70003_56_hw.ipynb", "coxeve_345_70003_x_12_99999999_hw.ipynb",
+])  # fmt: skip
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_name_that_canvas_may_give_to_several_is_nobodys(tmp_path, other, is_folder):
+    others = ["leeann_11_70001_hw.ipynb", BOB]
+    path = handed_in(tmp_path, *others, other, is_folder=is_folder)
+    found = {one.file: one for one in submissions.gather(path)}
+    bob, one = found[BOB], found[other]
+    assert (bob.student, bob.id, bob.fault, bob.remark) == ("smithbob", "12", "", "")
+    assert (one.student, one.id, one.fault) == (other.removesuffix(".ipynb"), "", "")
+    assert one.remark.startswith("Canvas's name of it can be read as that of several students")
+
+
+@pytest.mark.parametrize(("file", "student", "number"), [
+    ("coxeve_late_345_503_hw.ipynb", "coxeve", "345"),  # as an older Canvas writes it
+    ("van_dykeann_345_503_hw.ipynb", "van_dykeann", "345"),
+    ("smithbob_12_LATE_345_503_hw.ipynb", "smithbob_12", "345"),
+    ("smithbob_0012_345_503_hw.ipynb", "smithbob_0012", "345"),
+    ("coxeve_345_503_02_sinusoidal.ipynb", "coxeve", "345"),
+    ("coxeve_345_503_hw-2_1.ipynb", "coxeve", "345"),
+    ("coxeve_345_503_hw_56.ipynb", "coxeve", "345"),
+])  # fmt: skip
+def test_a_name_of_canvas_that_is_read_in_one_way_is_its_students(tmp_path, file, student, number):
+    others = ["leeann_11_70001_hw.ipynb", BOB]
+    (one,) = (o for o in submissions.gather(handed_in(tmp_path, *others, file)) if o.file == file)
+    assert (one.student, one.id, one.fault, one.remark) == (student, number, "", "")
+
+
 def test_in_a_students_folder_of_moodle_a_file_may_have_any_name(tmp_path):
     path = handed_in(tmp_path, f"{VEE}/Mal_79_assignsubmission_file_hw.ipynb")
     (one,) = submissions.gather(path)
