@@ -30,6 +30,7 @@ def answer(
     Returns:
         Number and text of each cell that has a part of it.
     """
+    own, known = _same(title), set(map(_same, titles))
     inside, found = False, []
     for number, (kind, source) in enumerate(cells):
         if kind != "markdown":  # code between may check a step of it
@@ -37,8 +38,9 @@ def answer(
         kept = []
         for line in source.splitlines():
             heading = _HEADING.match(line)
-            if heading and _same(heading[1]) in map(_same, titles):
-                inside = _same(heading[1]) == _same(title)
+            said = _same(heading[1]) if heading else ""
+            if said in known:
+                inside = said == own
             elif inside:
                 kept.append(line)
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(_without(kept, prompt))).strip()

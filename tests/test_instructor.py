@@ -715,6 +715,15 @@ def test_blank_lines_below_a_question_cost_little():
     assert seconds < 1
 
 
+def test_many_headings_are_held_against_many_titles_at_once():
+    def seconds(count):
+        titles, start = {f"1.{number} T" for number in range(count)}, time.process_time()
+        assert written.answer([("markdown", "# a\n" * 50_000)], "1.4 T", titles, "") == []
+        return time.process_time() - start
+
+    assert seconds(200) < 5 * min(seconds(2), seconds(2)) + 0.1
+
+
 def test_marks_in_disorder_take_linear_time(assignment):
     start = time.process_time()
     cells = [("code", "# 'a" + "\u0301\u0316" * 1_000_000)]
