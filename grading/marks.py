@@ -1,7 +1,10 @@
 """Turn a report about a submission into points, notes and reasons."""
 
+import importlib.machinery
+import importlib.util
 import platform
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,27 +13,30 @@ from markupsafe import Markup
 import posenc
 from grading import notebook, rendered, without, written
 from grading.assignment import RUNS, Asked, Assignment
+from grading.cells import LONGEST, python
 from grading.submissions import plain
 from grading.uses import Uses
 from posenc.check.ways import ALL
 
 _A_TEXT = 40  # characters that are more than a remark
 _SHOWN = 5  # places that are named
-_LACKS = {  # how a note begins that names a module or a magic, and how its lack is said
-    "it imports": re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,60})'"),
-    "a cell begins with": re.compile(r"UsageError: Cell magic `(%%\w{1,60})` not found"),
-}
-_NO_PYTHON = re.compile(r"(?:Syntax|Indentation|Tab)Error|ImportError: cannot import name ")
+# What a notebook says it lacks, which it may say though it is not so
+_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,60})'")
+_MAGIC = re.compile(r"UsageError: Cell magic `(%%\w{1,60})` not found")
+_NAME = re.compile(r"ImportError: (cannot import name .*)")
+_NO_PYTHON = re.compile(r"(?:Syntax|Indentation|Tab)Error")
 _DEVICE = re.compile(  # how torch says that it lacks one
     r"not compiled with (CUDA|XPU)|support for (mps|xla) devices|from the '(MPS|XLA)' backend"
     r"|without (MPS) backend|NVIDIA driver|(?:No|Cannot get) CUDA|CUDA-capable"
     r"|CUDA is not available"
 )
 _MOST = 20  # exceptions that are shown
+_QUOTED = 60  # characters of what a notebook says
 # Of what was found after a hidden input had been sent, no number is for the student's page
 _LEFT_OUT_LATE = "when answers were tried, a cell had to be left out; your instructor sees which"
 _NOT_THERE = "a function of posenc that is not there while grading, so that line was passed over"
 _PASSED_OVER_LATE = f"a cell calls {_NOT_THERE}"
+IN_GENERAL = (_LEFT_OUT_LATE, _PASSED_OVER_LATE)  # what flags say in particular
 
 
 @dataclass
@@ -157,6 +163,7 @@ def judge(
             mark.untouched = asked.name in untouched
         marks.append(mark)
     remarks += _missing(marks, notebook.words("\n".join(code)), cells)
+    sources = {str(n): source for n, (_, source) in enumerate(cells)}
     raised = [f"below “{where[int(n)]}”: {plain(text)}" for n, text in report["raised"].items()]
     if len(raised) > _MOST:
         raised[_MOST:] = [f"and in {len(raised) - _MOST} more cells"]
@@ -166,9 +173,9 @@ def judge(
         remarks=list(dict.fromkeys(remarks)),
         flags=late
         + passed_over
-        + _lacking(report["raised"], marks)
-        + _no_python(report["raised"], marks)
-        + _without_a_gpu(report["raised"], marks)
+        + _lacking(report["raised"], marks, sources)
+        + _no_python(report["raised"], marks, sources)
+        + _without_a_gpu(report["raised"], marks, "\n".join(code))
         + _borrowing(marks)
         + _odd(cells, assignment)
         + _unshown(marks)
@@ -178,26 +185,57 @@ def judge(
     )
 
 
-def _lacking(raised: dict[str, str], marks: Sequence[Mark]) -> list[str]:
-    """Modules and magics that a notebook uses and the grader lacks, if points are missing."""
+def _lacking(raised: dict[str, str], marks: Sequence[Mark], sources: dict[str, str]) -> list[str]:
+    """What a notebook uses and the grader lacks, if points are missing; else what it says of it."""
     if not _points_are_missing(marks):
         return []
-    texts = [raised[n] for n in sorted(raised, key=int)]
+    texts = {n: raised[n] for n in sorted(raised, key=int)}
+    magics = ((match[1], n) for n, text in texts.items() if (match := _MAGIC.match(text)))
+    names = dict.fromkeys(m[1] for m in map(_MODULE.match, texts.values()) if m)
+    lacks = {
+        "it imports": [name for name in names if not _is_here(name)],
+        "a cell begins with": [name for name, n in magics if name in sources.get(n, "")],
+    }
     notes = []
-    for verb, lacks in _LACKS.items():
-        names = list(dict.fromkeys(match[1] for match in map(lacks.match, texts) if match))
-        shown = ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
-        notes += [f"{verb} what is not here: {shown}"] * bool(names)
-    return notes
+    for verb, found in lacks.items():
+        named = list(dict.fromkeys(found))
+        shown = ", ".join(named[:_SHOWN]) + ", ..." * (len(named) > _SHOWN)
+        notes += [f"{verb} what is not here: {shown}"] * bool(named)
+    said = [(n, match[1]) for n, text in texts.items() if (match := _NAME.match(text))]
+    return notes + [f"cell {int(n) + 1} says {_quoted(text)}" for n, text in said[:1]]
 
 
-def _no_python(raised: dict[str, str], marks: Sequence[Mark]) -> list[str]:
+def _is_here(name: str) -> bool:
+    """Whether the Python that grades has a module; none is imported to know it."""
+    if name in sys.modules:
+        return True
+    first, *inner = name.split(".")
+    try:
+        spec = importlib.util.find_spec(first)
+        for part in inner:
+            first = f"{first}.{part}"
+            places = spec and spec.submodule_search_locations
+            spec = importlib.machinery.PathFinder.find_spec(first, places) if places else None
+    except ValueError:  # it is no name of a module
+        return True
+    return spec is not None
+
+
+def _quoted(text: str) -> str:
+    """What a notebook says, so that nobody takes it for the grader's word."""
+    shown = re.sub("[“”]", "'", plain(text))
+    return f"“{shown[:_QUOTED]}{'...' * (len(shown) > _QUOTED)}”"
+
+
+def _no_python(raised: dict[str, str], marks: Sequence[Mark], sources: dict[str, str]) -> list[str]:
     """Cells that this Python cannot read, as Colab's newer one may, if points are missing."""
-    found = [n for n in sorted(raised, key=int) if _NO_PYTHON.match(raised[n])]
+    said = [n for n in sorted(raised, key=int) if _NO_PYTHON.match(raised[n])]
+    texts = {n: sources.get(n, "") for n in said}
+    found = [n for n, text in texts.items() if len(text) <= LONGEST and python(text) is None]
     if not found or not _points_are_missing(marks):
         return []
     version = ".".join(platform.python_version_tuple()[:2])
-    said = f"cell {int(found[0]) + 1} is nothing for Python {version}: {plain(raised[found[0]])}"
+    said = f"cell {int(found[0]) + 1} is nothing for Python {version}: {_quoted(raised[found[0]])}"
     more = f", nor is cell {', '.join(str(int(n) + 1) for n in found[1:_SHOWN])}"
     return [said + more * (len(found) > 1)]
 
@@ -206,15 +244,23 @@ def _points_are_missing(marks: Sequence[Mark]) -> bool:
     return any(not mark.asked.written and mark.tested < mark.asked.points for mark in marks)
 
 
-def _without_a_gpu(raised: dict[str, str], marks: Sequence[Mark]) -> list[str]:
-    """The answers that ask for a device, or, if points are missing, the cells that do."""
+def _without_a_gpu(raised: dict[str, str], marks: Sequence[Mark], code: str) -> list[str]:
+    """The answers that ask for a device, or, if points are missing, the cells that do.
+
+    Only devices that the code names, as torch does, in small letters: anybody can raise an error.
+    """
     coded = [mark for mark in marks if not mark.asked.written and mark.tested < mark.asked.points]
     answers = {
         mark.asked.title.partition(" ")[0]: _devices(w for v in mark.verdicts for w in v["words"])
         for mark in coded
     }
     cells = {f"cell {int(n) + 1}": _devices([text]) for n, text in raised.items() if coded}
-    answers, cells = ({k: v for k, v in some.items() if v} for some in (answers, cells))
+    named = {
+        device
+        for device in set().union(*answers.values(), *cells.values())
+        if device.lower() in code
+    }
+    answers, cells = ({k: v & named for k, v in s.items() if v & named} for s in (answers, cells))
     asking = answers or dict(list(cells.items())[:_SHOWN])
     if not asking:
         return []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grading import feedback, pages
 from grading.assignment import Asked, Assignment
-from grading.marks import Graded
+from grading.marks import IN_GENERAL, Graded
 from grading.names import slug
 from grading.similar import compare
 from grading.submissions import moodle_folder
@@ -41,7 +41,8 @@ def rows(marked: list[Graded]) -> Iterable[list[str]]:
     for one in marked:
         pending = [f"not graded yet: {', '.join(one.pending)}"] if one.pending else []
         points = [number(mark.score) for mark in one.marks]
-        note = "; ".join(one.remarks + one.flags + pending)
+        remarks = [remark for remark in one.remarks if remark not in IN_GENERAL]
+        note = "; ".join(remarks + one.flags + pending)
         if len(note) > _NOTE:
             note = f"{note[:_NOTE]}... (see the page of feedback)"
         known = [one.student, *[one.id] * with_ids]

@@ -1021,6 +1021,10 @@ def test_which_cell_fails_once_a_hidden_input_is_sent_is_for_the_instructor(
     for late in ("cell 4", "cell 3", "ended python"):
         assert late in note
         assert late not in page
+    (_, (*_, noted)) = outputs.rows([one])
+    assert "cell 3 calls a function of posenc" in noted
+    assert "a cell calls" not in noted  # which is the same again
+    assert "a cell had to be left out" not in noted
 
 
 @pytest.mark.parametrize(("said", "device"), [
@@ -1033,24 +1037,50 @@ def test_which_cell_fails_once_a_hidden_input_is_sent_is_for_the_instructor(
 ])  # fmt: skip
 def test_who_asks_for_a_device_is_named(assignment, said, device):
     lost = empty("") | {"raised": {"0": "ValueError", "1": said}}
-    one = judge("ann", [("code", "x = 1")] * 3, lost, assignment)
+    one = judge("ann", [("code", f"x.to('{device.lower()}')")] * 3, lost, assignment)
     assert f"cell 2 asks for {device}, which is not here" in one.flags
+    one = judge("ann", [("code", "raise RuntimeError('CUDA is not here')")] * 3, lost, assignment)
+    assert one.flags == []
+
+
+@pytest.mark.parametrize(("source", "said", "note"), [
+    ("f'{1'", "SyntaxError: new", r"^cell 2 is nothing for Python 3\.\d+: “SyntaxError: new”$"),
+    ("raise SyntaxError('it is right')", "SyntaxError: it is right", ""),
+    ("1", "SyntaxError: it is right (line 1)", ""),
+    ("f'{1'", "SyntaxError: it is ” right", "“SyntaxError: it is ' right”$"),
+    ("f'{1'", "SyntaxError: " + "x" * 99, r"“SyntaxError: x{47}\.\.\.”$"),
+    ("from typing import new", "ImportError: cannot import name 'new' from 'typing' (a.py)",
+     r"^cell 2 says “cannot import name 'new' from 'typing' \(a.py\)”$"),
+    ("import nowhere", "ModuleNotFoundError: No module named 'nowhere'", "not here: nowhere$"),
+    ("import torch.no", "ModuleNotFoundError: No module named 'torch.no'", "not here: torch.no$"),
+    ("x", "ModuleNotFoundError: No module named 'torch'", ""),
+    ("x", "ModuleNotFoundError: No module named 'torch.nn.functional'", ""),
+    ("x", "ModuleNotFoundError: No module named 'sys'", ""),
+    ("x", "ModuleNotFoundError: No module named '.'", ""),
+    ("%%R\nx", "UsageError: Cell magic `%%R` not found", "not here: %%R$"),
+    ("x", "UsageError: Cell magic `%%R` not found", ""),
+])  # fmt: skip
+def test_what_a_student_says_is_held_against_what_is_so(assignment, source, said, note):
+    cells = [("code", "1"), ("code", source)]
+    one = judge("ann", cells, empty("") | {"raised": {"1": said}}, assignment)
+    flags = [flag for flag in one.flags if not flag.startswith("look at")]
+    assert len(flags) == bool(note)
+    assert all(re.search(note, flag) for flag in flags)
 
 
 def test_who_asks_for_cuda_is_named(assignment):
     said = "it raised AssertionError: Torch not compiled with CUDA enabled"
-    one = judge(
-        "ann", [("code", "x = 1")] * 3, empty("") | {"raised": {"1": said[10:]}}, assignment
-    )
+    cells = [("code", "x.to('cuda')")] * 3
+    one = judge("ann", cells, empty("") | {"raised": {"1": said[10:]}}, assignment)
     assert "cell 2 asks for CUDA, which is not here" in one.flags
     name = next(asked.name for asked in assignment.questions if not asked.written)
     number = next(a.title.partition(" ")[0] for a in assignment.questions if a.name == name)
     count = len(next(a.tests for a in assignment.questions if a.name == name))
     wrong = verdict(passed=False) | {"words": [said]}
-    one = judge("ann", [], empty("") | {"verdicts": {name: [wrong] * count}}, assignment)
+    one = judge("ann", cells, empty("") | {"verdicts": {name: [wrong] * count}}, assignment)
     assert f"{number} asks for CUDA, which is not here" in one.flags
     right = verdict(passed=True) | {"words": [said]}
-    one = judge("ann", [], empty("") | {"verdicts": {name: [right] * count}}, assignment)
+    one = judge("ann", cells, empty("") | {"verdicts": {name: [right] * count}}, assignment)
     assert not [flag for flag in one.flags if "CUDA" in flag]
 
 
