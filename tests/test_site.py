@@ -2197,6 +2197,7 @@ class TestSearch:
             ("roatry", "rotary"),
             ("sinusiodal", "sinusoidal"),
             ("softmx", "softmax"),
+            ("lamma", "llama"),
             ("rotation matirx", "rotation matrix"),
         ],
     )
@@ -2208,6 +2209,7 @@ class TestSearch:
             page.keyboard.press("Control+k")
             page.keyboard.type(typed)
             page.get_by_text(f"Nothing found for “{typed}”. Did you mean {meant}?").wait_for()
+            assert page.locator(".hits li:not(.said) mark").count() > 2  # and there they are
             expect_none(accessibility_problems(page, whole=False))
             page.keyboard.press("Tab")
             page.keyboard.press("Enter")
@@ -2217,6 +2219,28 @@ class TestSearch:
             page.goto(f"{home}search.html?q={typed}")
             page.locator("#search-results").get_by_role("link", name=meant, exact=True).click()
             page.get_by_text("Places found").wait_for()
+            expect_none(visited.problems)
+
+    @pytest.mark.parametrize(
+        ("typed", "asked", "found"),
+        [
+            ("yarn temperature", "yarn temperature", ("yarn", "temperature")),
+            ("atention zyzzyva", "attention zyzzyva", ("attention",)),
+        ],
+    )
+    def test_where_no_place_has_all_words_those_that_have_most_are_shown(
+        self, browser, home, typed, asked, found
+    ):
+        told = f"No place has all of “{asked}”. These have most of it."
+        with visit(browser, home, CHAPTERS[0]) as visited:
+            page = visited.page
+            page.keyboard.press("Control+k")
+            page.keyboard.type(typed)
+            for there in (page.locator(".hits"), page.locator("#search-results")):
+                there.get_by_text(told).wait_for()
+                marks = there.locator("mark").all_inner_texts()
+                assert {mark.lower() for mark in marks} & set(found)
+                page.goto(f"{home}search.html?q={typed}")
             expect_none(visited.problems)
 
     def test_tab_goes_round_among_the_places_and_a_tab_of_its_own_leaves_them_there(

@@ -25,7 +25,8 @@
     return new RegExp(`(?<![\\p{L}\\p{N}])${stem.replaceAll(".", "\\.")}[\\p{L}\\p{N}]*`, "giu");
   });
 
-  function find(query) {
+  // All words, or, with `few`, at least so many of them, and as many as any place has.
+  function find(query, few) {
     const words = wordsOf(query), all = patterns(words), name = words.join(" "), found = [];
     for (const [page, places] of words.length ? Object.entries(BOOK_TEXTS) : []) {
       const reference = page.endsWith("/api"), chapter = /\/\d\d_[^/]+$/.test(page);
@@ -33,19 +34,21 @@
       for (const [anchor, [title, text]] of Object.entries(places)) {
         const called = `${title} ${NAMES[page + (anchor && `#${anchor}`)] ?? ""}`;
         const [named, there] = [called, text].map((where) => all.map((p) => where.match(p)?.length ?? 0));
-        if (all.some((_, i) => !named[i] && !there[i])) continue;
+        const has = all.filter((_, i) => named[i] || there[i]).length;
+        if (has < (few ?? all.length)) continue;
         const term = anchor.startsWith("term-");
         const worth = term ? (words.length === wordsOf(title).length ? 35 : 15) : !chapter ? 12 : anchor ? 40 : 60;
         let score = chapter ? 10 * (1 + about - BESIDE.test(title)) : 0;
         for (const i of all.keys()) score += Math.min(there[i], 5) + (named[i] && worth);
         if (words.length > 1 && text.toLowerCase().includes(name)) score += 10;
         if (reference) score += title.toLowerCase() === name || title.toLowerCase().endsWith(`.${name}`) ? 100 : -100;
-        found.push({ page, anchor, title, score, text: sentence(text || places[""]?.[1] || "", all) });
+        found.push({ page, anchor, title, has, score, text: sentence(text || places[""]?.[1] || "", all) });
       }
     }
     // What sums up a chapter is covered until its questions are answered: only where nothing else has it.
     const told = ({ page, title }) => title.endsWith("What to remember") && found.filter((p) => p.page === page).length > 1;
-    return found.filter((place) => !told(place)).sort((a, b) => b.score - a.score);
+    const most = Math.max(...found.map(({ has }) => has));
+    return found.filter((place) => place.has === most && !told(place)).sort((a, b) => b.score - a.score);
   }
 
   // How many letters are to be added, left out, changed or swapped to make one word of another.
@@ -67,17 +70,27 @@
       const [known] = patterns([word]);
       if ([...counts.keys()].some((other) => other.search(known) === 0)) return word;
       const near = [...counts].map(([other, count]) => [apart(word, other) - count / 1e6, other]);
-      const [far, other] = near.reduce((a, b) => (b[0] < a[0] ? b : a));
-      return far <= Math.min(2, word.length / 3) ? other : word;
+      const long = word.length > 4; // a short one is not cut to another
+      const most = long ? 2 : word.length / 3;
+      const fits = near.filter(([far, other]) => far <= most && (long || other.length >= word.length));
+      return fits.length ? fits.reduce((a, b) => (b[0] < a[0] ? b : a))[1] : word;
     }).join(" ");
-    return find(words).length ? words : null;
+    return words;
+  }
+
+  // What a query finds; if that is nothing, what the words find that it may have meant, or most of them.
+  function ask(query) {
+    const found = find(query);
+    if (found.length) return { found, words: query };
+    const words = meant(query), better = find(words);
+    return better.length ? { found: better, words } : { found: find(words, 1), words, few: true };
   }
 
   // Says that there is nothing, and what may have been meant, with what a press of that does.
-  function nothing(query, place, react) {
-    const words = meant(query);
-    place.append(`Nothing found for “${query}”`);
-    if (!words) return;
+  function nothing(query, { found, words, few }, place, react) {
+    if (few && found.length) place.append(`No place has all of “${words}”. These have most of it.`);
+    else place.append(`Nothing found for “${query}”`);
+    if (few) return;
     const link = make("a", { href: `${root}search.html?q=${encodeURIComponent(words)}`, textContent: words });
     if (react) link.addEventListener("click", (event) => elsewhere(event) || react(event, words));
     place.append(". Did you mean ", link, "?");
@@ -118,11 +131,11 @@
 
   if (typeof Search !== "undefined") Search.performSearch = async (query) => {
     await bring();
-    const found = find(query), list = make("ul", { className: "search" });
-    list.append(...found.map((place) => entry(place, query)));
+    const answer = ask(query), list = make("ul", { className: "search" });
+    list.append(...answer.found.map((place) => entry(place, answer.words)));
     const said = make("p", { className: "search-summary" });
-    if (found.length) said.textContent = `Places found: ${found.length}.`;
-    else nothing(query, said);
+    if (answer.words === query && !answer.few) said.textContent = `Places found: ${answer.found.length}.`;
+    else nothing(query, answer, said);
     document.getElementById("search-results").append(said, list);
   };
 
@@ -131,13 +144,16 @@
   const list = box.appendChild(make("ul", { className: "hits", hidden: true }));
   field.addEventListener("input", async () => {
     await bring();
-    const query = field.value.trim(), asked = query.length > 1, found = asked ? find(query) : [];
-    list.replaceChildren(...found.slice(0, 8).map((place) => entry(place, query)));
+    const query = field.value.trim(), asked = query.length > 1;
+    const answer = asked ? ask(query) : { found: [], few: true }, { found } = answer, other = answer.words !== query || answer.few;
+    list.replaceChildren(...found.slice(0, 8).map((place) => entry(place, answer.words)));
     list.hidden = !asked;
-    if (found.length && found.length <= 8) return;
+    if (!other && found.length <= 8) return;
     const said = make("span", { role: "status" }), href = `${root}search.html?q=${encodeURIComponent(query)}`;
-    list.appendChild(make("li", { className: "said" })).append(said);
-    if (!found.length) nothing(query, said, (event, words) => {
+    const item = make("li", { className: "said" });
+    item.append(said);
+    list[other ? "prepend" : "append"](item);
+    if (other) nothing(query, answer, said, (event, words) => {
       event.preventDefault();
       field.value = words;
       field.focus();
