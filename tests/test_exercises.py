@@ -5,7 +5,6 @@ import importlib
 from pathlib import Path
 
 import nbformat
-import numpy as np
 import pytest
 
 from _ext import student
@@ -173,35 +172,6 @@ def test_whether_a_rule_keeps_the_promise_is_no_matter_of_luck(seeds):
     for seed in range(12):
         assert not any(caught(share, seed, seeds) for share in (0.05, 0.10, 0.11))
         assert caught(0.2, seed, seeds)
-
-
-def by_bootstrap(first, second):
-    """A right rule that draws by the place of a seed: at its limit, their order matters."""
-    gains = np.array(second) - np.array(first)
-    drawn = np.random.default_rng(0).integers(0, len(gains), (500, len(gains)))
-    low, high = np.quantile(gains[drawn].mean(1), [0.01, 0.99])
-    return int(low > 0) - int(high < 0)
-
-
-def by_the_order(first, second):
-    """A rule that asks whether the first seeds are worse than the last."""
-    half = len(first) // 2
-    trend = sum(first[:half]) + sum(second[half:]) - sum(first[-half:]) - sum(second[:-half])
-    return (trend > 0) - (trend < 0)
-
-
-def test_a_rule_at_its_limit_may_draw_by_the_place_of_a_seed():
-    def fits(rule, seed, seeds):
-        alike = luck.parts(seed, seeds)["names, order and units do not matter"]
-        try:
-            return not any(alike(lambda arguments: Values.read(rule(*arguments))))
-        except Wrong:
-            return False
-
-    cases = [(seed, seeds) for seed in range(40) for seeds in (5, 7, 14)]
-    assert all(fits(by_bootstrap, *case) for case in cases)
-    assert sum(fits(by_the_order, *case) for case in cases) < 0.6 * len(cases)
-    assert refusals("better", by_the_order) == 2
 
 
 def test_rows_are_turned_at_positions_out_of_order_with_every_seed():
