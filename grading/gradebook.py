@@ -45,6 +45,7 @@ class Gradebook:
         lines = text.removeprefix("\ufeff")
         first = lines.partition("\n")[0]
         self._separator = ";" if first.count(";") > first.count(",") else ","
+        csv.field_size_limit(sys.maxsize)  # a text that a student wrote in Moodle is a cell
         try:
             table = list(csv.reader(io.StringIO(lines, newline=""), delimiter=self._separator))
         except csv.Error as error:
@@ -153,7 +154,6 @@ class Gradebook:
         for column in _NAMES:
             if name := self._cell(row, column):
                 yield read_as(name)
-                yield read_as(name.partition("@")[0])
                 last, comma, first = name.partition(",")
                 if comma:
                     yield read_as(first + last)

@@ -164,6 +164,18 @@ def test_where_there_is_doubt_a_cell_stays_as_it_is(export, one, said):
     assert lines == [said]
 
 
+def test_part_of_an_address_is_nobodys_name(export):  # who chooses an address would choose points
+    mine = MOODLE.replace("m@x.org", "ann@x.org")
+    text, said = export(mine).fill([graded("ann")])
+    assert [row[4] for row in rows(text)[1:]] == ["", "3.00", ""]
+    assert said == ["ann: no row there is this student's alone"]
+
+
+def test_a_long_text_in_a_cell_stops_no_gradebook(export):
+    text, said = export(MOODLE.replace("Well done", "a" * 200_000)).fill([graded("Jane Doe")])
+    assert (rows(text)[1][4], said) == ("20", [])
+
+
 def test_two_notebooks_of_one_student_are_not_chosen_from(export):
     text, said = export(CANVAS).fill([graded("jdoe"), graded("Jane Doe", passed=0)])
     assert rows(text)[3][-1] == ""
