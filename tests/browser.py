@@ -122,6 +122,8 @@ class Visit:
             self._add(f"status {response.status}", response.url)
 
     def _console(self, message: ConsoleMessage) -> None:
+        if message.location["url"].endswith("/favicon.ico"):
+            return  # the browser asks for one where `forget` waits; each page has its own
         if message.type in ("error", "warning"):
             self._add(f"console {message.type}", message.text)
 
