@@ -63,7 +63,7 @@ pdf: $(READY)
 test: $(READY) lint tools book
 	@$(MAKE) --no-print-directory pdf || $(call without,the PDF (it needs a browser),its tests)
 	@echo "==> Unit, parity and property tests, and the built site in a browser"
-	@$(PYTEST) -n $$(($(JOBS) + 1)) -m "not alone" tests # one more, for browsers wait much
+	@$(PYTEST) -m "not alone" tests
 	@$(BIN)/python -m pytest -q -m alone tests
 	@echo "==> Every notebook, strictly compared with what is committed"
 	@$(PYTEST) -rs --nbval chapters
