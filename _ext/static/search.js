@@ -81,7 +81,7 @@
   // What a query finds; if that is nothing, what the words find that it may have meant, or most of them.
   function ask(query) {
     const found = find(query);
-    if (found.length) return { found, words: query };
+    if (found.length) return { found, words: query, exact: true };
     const words = meant(query), better = find(words);
     return better.length ? { found: better, words } : { found: find(words, 1), words, few: true };
   }
@@ -134,7 +134,7 @@
     const answer = ask(query), list = make("ul", { className: "search" });
     list.append(...answer.found.map((place) => entry(place, answer.words)));
     const said = make("p", { className: "search-summary" });
-    if (answer.words === query && !answer.few) said.textContent = `Places found: ${answer.found.length}.`;
+    if (answer.exact) said.textContent = `Places found: ${answer.found.length}.`;
     else nothing(query, answer, said);
     document.getElementById("search-results").append(said, list);
   };
@@ -145,15 +145,15 @@
   field.addEventListener("input", async () => {
     await bring();
     const query = field.value.trim(), asked = query.length > 1;
-    const answer = asked ? ask(query) : { found: [], few: true }, { found } = answer, other = answer.words !== query || answer.few;
+    const answer = asked ? ask(query) : { found: [], exact: true }, { found, exact } = answer;
     list.replaceChildren(...found.slice(0, 8).map((place) => entry(place, answer.words)));
     list.hidden = !asked;
-    if (!other && found.length <= 8) return;
+    if (exact && found.length <= 8) return;
     const said = make("span", { role: "status" }), href = `${root}search.html?q=${encodeURIComponent(query)}`;
     const item = make("li", { className: "said" });
     item.append(said);
-    list[other ? "prepend" : "append"](item);
-    if (other) nothing(query, answer, said, (event, words) => {
+    list[exact ? "append" : "prepend"](item);
+    if (!exact) nothing(query, answer, said, (event, words) => {
       event.preventDefault();
       field.value = words;
       field.focus();
