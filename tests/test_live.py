@@ -236,7 +236,11 @@ HEIGHTS = """async (el, states) => {
   }
   return found;
 }"""
-SET = "(el, state) => { el.live.model.set('state', state); return el.live.values(); }"
+SET = """async (el, state) => {
+  el.live.model.set("state", state);
+  await new Promise(requestAnimationFrame); // it was drawn in the same frame, before this
+  return el.live.values();
+}"""
 
 
 def number_problems(page: Page, name: str) -> list[str]:
