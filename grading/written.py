@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grading.assignment import RUNS
+
 if TYPE_CHECKING:
     from grading.marks import Graded
     from grading.rendered import Pieces
@@ -41,7 +43,7 @@ def answer(
             said = _same(heading[1]) if heading else ""
             if said in known:
                 inside = said == own
-            elif inside:
+            elif inside and not line.startswith(RUNS):  # which stands below the last question
                 kept.append(line)
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(_without(kept, prompt))).strip()
         found += [(number, text)] * bool(text)

@@ -759,13 +759,18 @@ def test_a_formula_of_the_prompt_is_the_students_where_he_writes_it():
     for cells in ([("markdown", prompt), ("markdown", own)], [("markdown", f"{prompt}\n\n{own}")]):
         ((_, text),) = written.answer(cells, "1.4 T", titles, prompt)
         assert text == own
-    for master in student.masters():
-        assignment = Assignment(master)
-        cells = [(c.cell_type, c.source) for c in assignment.handed_out.cells]
+
+
+def test_nothing_that_is_handed_out_is_an_answer_in_words():
+    ends = []
+    for assignment in map(Assignment, student.masters()):
+        cells = [(c.cell_type, c.source) for c in handed_out(assignment).cells]
         given = {asked.title for asked in assignment.questions}
+        ends += [assignment.questions[-1].written]
         for asked in assignment.questions:
             if asked.written:
                 assert written.answer(cells, asked.title, given, asked.prompt) == []
+    assert any(ends)  # there the last cell says what the grader has
 
 
 def test_in_moodle_the_latest_notebook_counts_and_its_page_goes_back(tmp_path):
