@@ -64,7 +64,7 @@ test: $(READY) lint tools book
 	@$(MAKE) --no-print-directory pdf || $(call without,the PDF (it needs a browser),its tests)
 	@echo "==> Unit, parity and property tests, and the built site in a browser"
 	@$(PYTEST) -m "not alone" tests
-	@$(BIN)/python -m pytest -q -m alone tests
+	@$(BIN)/python -m pytest -q -m alone $$(grep -l mark.alone tests/test_*.py)
 	@echo "==> Every notebook, strictly compared with what is committed"
 	@$(PYTEST) -rs --nbval chapters
 
