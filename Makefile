@@ -17,7 +17,7 @@ GRADING := .venv-grading/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help book pdf test quick lint mutants tools browser colab serve student notebooks gpu bench clean grader assignment grade
+.PHONY: help book pdf test built compared quick lint mutants tools browser colab serve student notebooks gpu bench clean grader assignment grade
 
 help:
 	@echo "make book       execute the chapters and build the site in $(SITE)"
@@ -60,12 +60,17 @@ pdf: $(READY)
 	@$(BIN)/python -m _ext.pdf _build/singlehtml/chapters/index.html $(PDF)
 	@echo "==> The book is in $(PDF)"
 
-test: $(READY) lint tools book
-	@$(MAKE) --no-print-directory pdf || $(call without,the PDF (it needs a browser),its tests)
+test: $(READY) lint tools
+	@echo "==> The book, and every notebook strictly compared with what is committed: minutes"
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target built compared
 	@echo "==> Unit, parity and property tests, and the built site in a browser"
 	@$(PYTEST) -m "not alone" tests
 	@$(BIN)/python -m pytest -q -m alone $$(grep -l mark.alone tests/test_*.py)
-	@echo "==> Every notebook, strictly compared with what is committed"
+
+built: book
+	@$(MAKE) --no-print-directory pdf || $(call without,the PDF (it needs a browser),its tests)
+
+compared: $(READY)
 	@$(PYTEST) -rs --nbval chapters
 
 quick: $(READY) lint
