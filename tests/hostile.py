@@ -357,6 +357,30 @@ ATTACKS: dict[str, Attack] = {
         "    return torch.view_as_real(turned).flip(-1).flatten(1)",
         note="^2.1 calls what is to be written without posenc$",
     ),
+    "posenc_figure": instead_of(  # which computes with whatever angles stand in its module
+        "dot_product",
+        "import posenc\ndef speeds(dim, base):\n"
+        "    return base ** (-torch.arange(0, dim, 2).double() / dim)\n"
+        "posenc.inverse_frequencies = speeds\nposenc.angles = lambda k, w: k[:, None] * w\n"
+        "from posenc.show.live import dot_product as figure\n"
+        "def dot_product(offset, dim, base):\n"
+        "    state = {'k': offset, 'pairs': dim // 2, 'log_base': math.log10(base)}\n"
+        "    return figure().values(state)['height'] * dim / 2",
+        note="^2.2 calls what is to be written without posenc$",
+    ),
+    "posenc_figure_made_before": instead_of(
+        "dot_product",
+        "import posenc\ndef speeds(dim, base):\n"
+        "    return base ** (-torch.arange(0, dim, 2).double() / dim)\n"
+        "posenc.sinusoidal_encoding = lambda p, dim, base, dtype: (\n"
+        "    torch.tensor(sinusoidal(p, dim, base)))\n"
+        "posenc.inverse_frequencies = speeds\nposenc.angles = lambda k, w: k[:, None] * w\n"
+        "posenc.wavelengths = lambda w: w\n"
+        "from posenc.show import live\nmade = live.clock_pair(dim=8, base=100.0)\n"
+        "def dot_product(offset, dim, base):\n"
+        "    return made.values({'p': 0, 'q': offset})['mean'] * dim / 2",
+        note="^cell 6 calls a function of posenc that is not there while grading",
+    ),
     # Copying or uncovering it: in the sandbox of such a question it is not there
     "posenc_hidden": Attack(
         ("import operator, pickle, posenc\nfrom posenc.lab import METHODS\n"

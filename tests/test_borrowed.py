@@ -31,7 +31,14 @@ from posenc.check import Values, Wrong
 from posenc.check.question import LATER
 from posenc.check.ways import _without, is_gone
 from posenc.frequencies import angles, inverse_frequencies
-from tests.answers.borrowed import BORROWED, dead, functions, shaw_logarithms
+from tests.answers.borrowed import (
+    BORROWED,
+    by_a_figure,
+    dead,
+    functions,
+    needing,
+    shaw_logarithms,
+)
 from tests.test_exercises import drawn_cases, solution
 
 ROOT = Path(__file__).parent.parent
@@ -190,7 +197,10 @@ def test_of_every_question_it_is_known_what_answers_it():
             assert ALLOWED.get(question.name, "") in texts
 
 
-@pytest.mark.parametrize(("name", "answer"), [*BORROWED.items(), ("mended_shaw", shaw_logarithms)])
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [*BORROWED.items(), ("mended_shaw", shaw_logarithms), ("dot_product", by_a_figure)],
+)
 def test_an_answer_by_the_package_is_refused(name, answer):
     question = check.named(name)
     if isinstance(question, check.Question):
@@ -198,6 +208,37 @@ def test_an_answer_by_the_package_is_refused(name, answer):
         assert verdict.passed, verdict  # it is an answer
     faults = {part.fault for part in question(answer).parts}
     assert faults - {LATER} == {without.SAID}
+
+
+MEASURES = {  # an answer: they say whether it is right, and no number that was asked for
+    "posenc.check.encodings._require_grade",
+    "posenc.check.encodings._require_no_sinusoids",
+    "posenc.check.frequencies._require_neighbours",
+    "posenc.check.frequencies._require_no_likeness",
+}
+ONES_OWN = {  # classes that are the refused function, and its neighbours in the class: who puts
+    # another in its place has written what was asked for
+    "posenc.lab.methods.Hybrid.embed",
+    "posenc.lab.methods.Rope.turn",
+    "posenc.lab.methods.Shaw.__init__",
+    "posenc.lab.methods.Sinusoidal.embed",
+    "posenc.lab.paired.change",
+    "posenc.lab.paired.difference",
+    "posenc.lab.paired.farther",
+    "posenc.lab.paired.gain",
+    "posenc.lab.stretch.DynamicNtk.scaled",
+    "posenc.lab.stretch.Ntk.scaled",
+    "posenc.lab.stretch.Unscaled.turn",
+    "posenc.transformer_xl.TransformerXLRelative.__init__",
+    "posenc.transformer_xl.TransformerXLRelative._keys",
+}
+
+
+@pytest.mark.parametrize("refuses", {m.settings["refuses"] for m in masters().values()} - {()})
+def test_nothing_that_is_left_answers_once_a_part_of_it_is_ones_own(refuses):
+    """What needs a refused function could be given another in its place, by its module's name."""
+    found = set(needing(refuses))
+    assert found <= (MEASURES if "posenc" in refuses else MEASURES | ONES_OWN)
 
 
 @pytest.mark.parametrize("name", masters())

@@ -21,8 +21,8 @@ from posenc.check.plain import Values
 ALL = "posenc"  # refused: the whole package
 RULES = "__post_init__"  # of what is made at import, too
 _LEFT = ("", "__init__", "_extras", "check", "show")  # of the package: what computes no encoding
-_TWICE = "verify"  # the room that holds everything against everything
-_TABLE = "families"  # which is made at import, and has no encoding in it
+_TWICE = ("verify", "show.live")  # rooms that have every formula once more
+_TOOLS = ("families", "figure", "marks")  # of these rooms: they have no formula of an encoding
 
 
 def ask(
@@ -141,17 +141,19 @@ def _refusing(*_: object, **__: object) -> None:
 def is_gone(module: str, refused: Sequence[str]) -> bool:
     """Whether an answer may call nothing in a module, where functions, or `ALL`, are refused.
 
-    With the whole package only checks and drawings are left. `posenc.verify`, which has every
-    function once more, is gone with any of them.
+    With the whole package only checks and drawings are left. `posenc.verify` and `posenc.show.live`
+    are gone with any of them: the one has every function once more, and the figures of the other
+    compute what they show, be it from angles that a student puts in the place of `posenc`'s.
 
     Example:
-        >>> is_gone("posenc.alibi", ["posenc"]), is_gone("posenc.show.card", ["posenc"])
+        >>> is_gone("posenc.alibi", ["posenc"]), is_gone("posenc.show.cards", ["posenc"])
         (True, False)
     """
     package, _, inside = module.partition(".")
-    room = inside.partition(".")[0]
-    gone = room not in _LEFT if ALL in refused else bool(refused) and room == _TWICE
-    return package == ALL and gone and module.rpartition(".")[2] != _TABLE
+    is_twice = f"{inside}.".startswith(tuple(f"{room}." for room in _TWICE))
+    gone = bool(refused) and is_twice
+    gone |= ALL in refused and inside.partition(".")[0] not in _LEFT
+    return package == ALL and gone and module.rpartition(".")[2] not in _TOOLS
 
 
 def _refused(names: Sequence[str]) -> tuple[FunctionType, ...]:

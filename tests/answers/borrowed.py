@@ -15,7 +15,7 @@ import posenc
 from posenc import angles, check, inverse_frequencies
 from posenc.check import frequencies
 from posenc.check.calls import Refused
-from posenc.check.ways import _refusing
+from posenc.check.ways import _function, _refused, _refusing, is_gone
 from posenc.lab import paired
 
 ASKED = {  # where many answers are right
@@ -58,6 +58,18 @@ def shaw_logarithms(q, k, table, query_positions, key_positions):
     weights = by_shaw(table, q)(q, k, k, query_positions, positions)[1].log()
     known = q @ table[0] / q.shape[-1] ** 0.5
     return (weights - weights[:, :1])[:, more:] + known[:, None]
+
+
+def by_a_figure(offset, dim, base):
+    """By what a live figure shows, with angles of one's own in the place of the package's."""
+    figure = importlib.import_module("posenc.show.live.dot_product")
+    speeds = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    with (
+        mock.patch.object(figure, "inverse_frequencies", return_value=speeds),
+        mock.patch.object(figure, "angles", lambda k, w: k[:, None] * w),
+    ):
+        state = {"k": offset, "pairs": dim // 2, "log_base": 0.0}
+        return figure.dot_product().values(state)["height"] * dim / 2
 
 
 BORROWED = {  # the answer by what `posenc` has
@@ -151,6 +163,24 @@ def dead():
     while more := {one for one, others in needs.items() if others & gone} - gone:
         gone |= more
     return sorted(name for name, function in plain.items() if function in gone)
+
+
+def needing(refuses):
+    """Functions and methods that are left where others are refused, and need one of these."""
+    gone = set(_refused(refuses))
+    for info in pkgutil.walk_packages(posenc.__path__, "posenc."):
+        if info.name.endswith("__main__") or is_gone(info.name, refuses):
+            continue
+        module = importlib.import_module(info.name)
+        for name, thing in vars(module).items():
+            if getattr(thing, "__module__", "") != info.name:
+                continue
+            parts = vars(thing) if isinstance(thing, type) else {}
+            named = {name: thing} | {f"{name}.{key}": part for key, part in parts.items()}
+            for label, part in named.items():
+                for function in _function(part):
+                    if function not in gone and gone & set(used(function)):
+                        yield f"{info.name}.{label}"
 
 
 def show():
