@@ -113,25 +113,58 @@ def _is_lack(error):
 
 
 def _left(shell, source, error):
-    """The statements behind the one that raised, up to a `raise`, which always ends a cell.
-
-    Where one `import` of several names raised, each of these comes first, alone.
-    """
+    """The statements behind the one that raised, see `_below`."""
     trace = error.__traceback__
     while trace and trace.tb_frame.f_globals is not shell.user_ns:
         trace = trace.tb_next
     if trace is None:  # it never ran
         return []
     line, _, column, _ = list(trace.tb_frame.f_code.co_positions())[trace.tb_lasti // 2]
-    left = [
-        node
-        for node in ast.parse(shell.transform_cell(source)).body
-        if (node.end_lineno, node.end_col_offset) > (line, column)
-    ]
+    left = _below(ast.parse(shell.transform_cell(source)).body, (line, column))
+    return [ast.unparse(ast.fix_missing_locations(node)) for node in left]
+
+
+def _below(body, place):
+    """What is left of these statements where one raised at a place, up to a `raise`, which ends
+    them: what is left in that one, then those behind it.
+    """
+    left = [node for node in body if _end(node) > place]
     ran = [*itertools.takewhile(lambda node: not isinstance(node, ast.Raise), left)]
-    names = ran[0].names if ran and isinstance(ran[0], ast.Import) else []
-    alone = [ast.Import([name]) for name in names] if len(names) > 1 else []
-    return list(map(ast.unparse, [*alone, *ran[1:]]))
+    return [*_inside(ran[0], place), *ran[1:]] if ran else []
+
+
+def _inside(node, place):
+    """What is left in a statement that raised: in a block, what stands below the place.
+
+    Of a loop it is one round, of `with` whose own line raised all of its block. Where one `import`
+    of several names raised, each of these comes, alone.
+    """
+    if isinstance(node, ast.Import):
+        return [ast.Import([name]) for name in node.names] if len(node.names) > 1 else []
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return []
+    if isinstance(node, ast.With | ast.AsyncWith) and place < _start(node.body[0]):
+        return node.body
+    parts = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
+    blocks = [getattr(part, name, ()) for part in parts for name in ("body", "orelse", "finalbody")]
+    block = next((b for b in blocks if b and _start(b[0]) <= place < _end(b[-1])), [])
+    left = _below(block, place)
+    if not left or block is not getattr(node, "body", None):
+        return left
+    if isinstance(node, ast.For | ast.AsyncFor | ast.While):
+        return [ast.For(ast.Name("_", ast.Store()), ast.Constant("1"), left, [])]
+    if getattr(node, "handlers", ()):
+        return [type(node)(left, node.handlers, node.orelse, [])]
+    return left
+
+
+def _start(node):
+    first = (getattr(node, "decorator_list", None) or [node])[0]
+    return first.lineno, first.col_offset
+
+
+def _end(node):
+    return node.end_lineno, node.end_col_offset
 
 
 def _overheard(shell):
@@ -169,8 +202,8 @@ def run_cells(shell, cells, names, begin, send, refusal):
     calls its pictures.
 
     A statement that raises costs itself alone, be it a magic, an import or a call of what is not
-    there while grading: those below it in its cell run nevertheless, and earn what they earn. So
-    does what stands below a magic for the whole cell that is not here.
+    there while grading: those below it in its cell, and in its block, run nevertheless, and earn
+    what they earn. So does what stands below a magic for the whole cell that is not here.
     """
     kept, checked, heard = {}, {}, _overheard(shell)
     for number, source, is_given in cells:
@@ -179,12 +212,13 @@ def run_cells(shell, cells, names, begin, send, refusal):
         heard.clear()
         made = {name: thing for name, thing in shell.user_ns.items() if callable(thing)}
         source, errors = _without_magics(shell, source)
-        error = _run(shell, source)
-        left = [] if error is None else _left(shell, source, error)
-        errors += [] if error is None else [error]
-        for statement in left:
+        left = [source]
+        while left:
+            statement = left.pop(0)
             error = _run(shell, statement)
-            errors += [] if error is None else [error]
+            if error is not None:
+                errors.append(error)
+                left[:0] = _left(shell, statement, error)
         refused = any(refusal in _text(error) for error in errors)
         missing = [error for error in errors if _is_lack(error)]
         if refused:

@@ -492,6 +492,21 @@ ATTACKS: dict[str, Attack] = {
         points=FULL,
         note="passed over",
     ),
+    "in_blocks": Attack(
+        ("import posenc\nwith torch.no_grad():\n"
+         "    print(posenc.sinusoidal_encoding(torch.arange(3), 4).shape)"
+         + HONEST["sinusoidal"].replace("\n", "\n    "),
+         "match 1:\n    case 1:\n        if False:\n            pass\n        else:\n"
+         "            theirs = posenc.sinusoidal_encoding(torch.arange(3), 4)"
+         + HONEST["dot_product"].replace("\n", "\n            "),
+         "for _ in range(3):\n    try:\n        theirs = posenc.phasors(1)\n"
+         "        import nowhere_at_all, math\n    except ImportError:\n        found = False\n"
+         "    if found:\n        continue\n    import seaborn"
+         + HONEST["moved"].replace("\n", "\n    ") + "\n    break",
+         "with posenc.phasors(1):" + HONEST["mended_sinusoidal"].replace("\n", "\n    ")),
+        points=FULL,
+        note="passed over",
+    ),
     # Honest, with the magics of every day
     "plots": Attack(
         ("%matplotlib inline\n%load_ext autoreload\n%autoreload 2\n" + IMPORTS
