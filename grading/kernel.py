@@ -5,7 +5,8 @@ another way. What is left out, then, needs no list. It would make memory that be
 (memfd_create, shmget, mq_open, hugetlb; a socket's larger buffers), look into another process
 (ptrace, process_vm_readv), or let two sandboxes talk: over a file of the system, which both read
 (locks, leases, inotify), over what of it is in memory (readahead, mincore, cachestat), over a
-count that the kernel keeps for all (sysinfo, ustat, epoll, priorities, message queues, keys).
+count that the kernel keeps for all (sysinfo, epoll, priorities, message queues, keys), or over how
+full a disk is (statfs, ustat).
 """
 
 import errno
@@ -15,11 +16,10 @@ import tempfile
 # Names of one architecture alone, and names that a library does not know yet, are passed over.
 FILES = """
 access chdir close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fallocate
-fchdir fdatasync fgetxattr flistxattr fstat fstatfs fsync ftruncate getcwd getdents getdents64
-getxattr lgetxattr link linkat listxattr llistxattr lseek lstat mkdir mkdirat mknod mknodat
-newfstatat open openat openat2 pread64 preadv pwrite64 pwritev read readlink readlinkat readv rename
-renameat renameat2 rmdir sendfile stat statfs statx symlink symlinkat truncate umask unlink unlinkat
-write writev
+fchdir fdatasync fgetxattr flistxattr fstat fsync ftruncate getcwd getdents getdents64 getxattr
+lgetxattr link linkat listxattr llistxattr lseek lstat mkdir mkdirat mknod mknodat newfstatat open
+openat openat2 pread64 preadv pwrite64 pwritev read readlink readlinkat readv rename renameat
+renameat2 rmdir sendfile stat statx symlink symlinkat truncate umask unlink unlinkat write writev
 """
 MEMORY = "brk mprotect mremap msync munmap"
 PROCESSES = """

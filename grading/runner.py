@@ -66,6 +66,13 @@ def _on_the_processor():
         torch.set_default_device = lambda device=None: None
 
 
+def _share_in_tmp():
+    """Where processes share memory, Python asks how full /dev/shm is, which nothing tells here."""
+    from multiprocessing import heap
+
+    heap.Arena._dir_candidates = []  # but for /tmp, of which it does not ask
+
+
 def _text(error):
     try:
         said = " ".join(str(error).split())[:200]
@@ -309,6 +316,7 @@ def main():
     gc.disable()  # while what takes its time is loaded, which is nobody's cell's
     reply = _replies()
     _on_the_processor()
+    _share_in_tmp()
     shell = _shell()
     gc.enable()
     modules, places = dict(sys.modules), list(sys.path)

@@ -1092,8 +1092,9 @@ check.sinusoidal(sinusoidal)""",
          "import threading\ndef aside():\n    done.append(bool(asyncio.run(listed())[0]))\n"
          "thread = threading.Thread(target=aside)\nthread.start()\nthread.join()",
          "from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor\n"
-         "from multiprocessing import Pool\nfrom joblib import Parallel, delayed\n"
-         "with Pool(2) as pool:\n    done += pool.map(abs, [-1])\n"
+         "from multiprocessing import Array, Pool\nfrom joblib import Parallel, delayed\n"
+         "shared = Array('d', [0])\ndef kept(number):\n    shared[0] = number\n    return number\n"
+         "with Pool(1) as pool:\n    done += pool.map(kept, [1]) + shared[:]\n"
          "for kind in (ThreadPoolExecutor, ProcessPoolExecutor):\n"
          "    with kind(2) as pool:\n        done += pool.map(abs, [-2])\n"
          "done += Parallel(n_jobs=2)(delayed(math.sqrt)(n) for n in (9,))\n"
@@ -1109,7 +1110,7 @@ check.sinusoidal(sinusoidal)""",
          "except Exception:\n    pass\nimport matplotlib.pyplot as plt\n"
          "figure, axes = plt.subplots()\naxes.plot([1])\nfigure.savefig('a.png')\n"
          "done.append(os.path.getsize('a.png') > 0)",
-         "if done == ['await', True, 1, 2, 2, 3, 4, 'five', 'six', True, 8, True, True]:"
+         "if done == ['await', True, 1, 1, 2, 2, 3, 4, 'five', 'six', True, 8, True, True]:"
          + HONEST["dot_product"].replace("\n", "\n    ") + "\nelse:\n    raise ValueError(done)"),
         ("sinusoidal", "moved", "mended_sinusoidal"),
         FULL,

@@ -1079,6 +1079,8 @@ numbers = {  # of each call: what x86_64 and aarch64 call it, and how it is call
     "a list of what is waited for": (213, 20, one),
     "a list of what is waited for, by and by": (291, 20, 0),
     "how full a disk is, by its number": (136, -1, 1, room),
+    "how full a disk is": (137, 43, b"/usr", ctypes.create_string_buffer(512)),
+    "how full a disk is, by a file": (138, 44, seen.fileno(), ctypes.create_string_buffer(512)),
     "a request to the machine's keys": (249, 218, b"user", b"x", b"y", -3),
     "the memory of this moment": (99, 179, ctypes.create_string_buffer(512)),
     "the log of the kernel": (103, 116, 10, 0, 0),
@@ -1117,7 +1119,7 @@ for kind in (mmap.MADV_DONTNEED, mmap.MADV_WILLNEED, mmap.MADV_HUGEPAGE, mmap.MA
     advised(kind)
 os.preadv(seen.fileno(), [bytearray(1)], 0, os.RWF_HIPRI)
 import multiprocessing
-multiprocessing.Lock(), multiprocessing.Value("i", 3)
+multiprocessing.Lock()
 told("locked memory", lambda: mmap.mmap(-1, 4096, flags=0x2022))
 for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_VSOCK):
     told(str(family), lambda: socket.socket(family, socket.SOCK_DGRAM))
