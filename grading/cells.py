@@ -8,9 +8,23 @@ from collections.abc import Iterable, Iterator
 LONGEST = 100_000  # characters of a cell that is parsed
 _DISORDER = re.compile(r"[^\x00-\x7f]{1000}")  # sorting its marks would take quadratic time
 _REST = r"(?:[^\n\\]++|\\[\s\S])*+"  # of a line, and of those that continue it
-MAGIC = re.compile(rf"^([ \t]*)(?:([!%]){_REST}|\?[^\n]*|[\w.]+\?{{1,2}}[ \t]*$)", re.MULTILINE)
-VALUE = re.compile(rf"=[ \t]*([!%])(?=[ \t]*\w){_REST}")
-TIMED = re.compile(r"^([ \t]*)%{1,2}(?:time|timeit|prun|memit)\b(?:[ \t]+-\w[ \t]*\d*)*", re.M)
+_MAGIC = re.compile(rf"^([ \t]*)(?:([!%]){_REST}|\?[^\n]*|[\w.]+\?{{1,2}}[ \t]*$)", re.MULTILINE)
+_VALUE = re.compile(rf"=[ \t]*([!%])(?=[ \t]*\w){_REST}")
+_TIMED = re.compile(r"^([ \t]*)%{1,2}(?:time|timeit|prun|memit)\b(?:[ \t]+-\w[ \t]*\d*)*", re.M)
+TEXT = r"""
+    \"\""(?:[^\\"]++ | \\. | "(?!""))*+ (?:\"\""|\Z)
+    | '''(?:[^\\']++ | \\. | '(?!''))*+ (?:'''|\Z)
+    | "(?:[^\\"\n]++ | \\.)*+ "?
+    | '(?:[^\\'\n]++ | \\.)*+ '?
+"""
+_PIECE = re.compile(  # in a comment, a text or brackets, and behind a backslash, no line begins
+    rf"""
+    \#[^\n]* | {TEXT} | \\\r?\n | \\++(?!\r?\n) | \\
+    | (?P<opened>[(\[{{]++) | (?P<closed>[)\]}}]++) | (?P<ended>[\r\n]++)
+    | =++ | [^\\\r\n()\[\]{{}}=#'"]++
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 CELLS = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
 NO_PYTHON = frozenset([
     "html", "HTML", "latex", "markdown", "javascript", "js", "svg", "bash", "sh", "script", "perl",
@@ -74,7 +88,38 @@ def python(source: str) -> ast.Module | None:
 
 def plain(source: str) -> str:
     """The code without lines for IPython."""
-    return VALUE.sub("= None", MAGIC.sub(r"\1pass", TIMED.sub(r"\1", source)))
+    return told_apart(source)[0]
+
+
+def told_apart(source: str) -> tuple[str, list[str]]:
+    """The code without lines for IPython, and these; of what is timed, the code.
+
+    A line is for IPython only where Python would begin one: not in a text or in brackets, nor where
+    the line above ends with a backslash.
+
+    Example:
+        >>> told_apart("%cd /\\nx = (5\\n%y)")
+        ('pass\\nx = (5\\n%y)', ['%cd /'])
+    """
+    code, lines, at, depth, begins = [], [], 0, 0, True
+    while at < len(source):
+        timed = _TIMED.match(source, at) if begins else None
+        magic = _MAGIC.match(source, at) if begins and not timed else None
+        value = None if magic or timed else _VALUE.match(source, at)
+        begins = False
+        if match := timed or magic or value:
+            code.append("= None" if value else match[1] + "pass" * bool(magic))
+            lines += [match[0]] * (not timed)
+        else:
+            match = _PIECE.match(source, at)
+            code.append(match[0])
+            if match["opened"]:
+                depth += len(match[0])
+            elif match["closed"]:
+                depth = max(0, depth - len(match[0]))
+            begins = bool(match["ended"]) and depth == 0
+        at = match.end()
+    return "".join(code), lines
 
 
 def parsed(source: str) -> ast.Module | None:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence, Set
 
+from grading.cells import TEXT
 from grading.names import normal
 
 MOST = 10_000  # cells
@@ -16,16 +17,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _SHOWN_CELL = re.compile(r"\s*%%(?:markdown|latex|html)\b", re.IGNORECASE)
 _SHOWS = re.compile(r"\b(?:Markdown|Latex|Math|HTML)\s*\(")
 _COMMENT = re.compile(r"^[ \t]*#[^\n'\"]*$", re.MULTILINE)  # and nothing else on its line
-_ASIDE = re.compile(
-    r"""
-    \#[^\n]*
-    | (?:\b(?P<kind>[bBfFrRuU]{1,2}))?  # of a text
-      (?: \"""(?:[^\\"]++ | \\. | "(?!""))*+ (?:\"""|\Z)
-        | '''(?:[^\\']++ | \\. | '(?!''))*+ (?:'''|\Z)
-        | "(?:[^\\"\n]++ | \\.)*+ "?
-        | '(?:[^\\'\n]++ | \\.)*+ '? )
-    """,
-    re.DOTALL | re.VERBOSE,
+_ASIDE = re.compile(  # of a text, its kind
+    rf"\#[^\n]* | (?:\b(?P<kind>[bBfFrRuU]{{1,2}}))? (?:{TEXT})", re.DOTALL | re.VERBOSE
 )
 
 

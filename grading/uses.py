@@ -14,14 +14,12 @@ from grading import notebook
 from grading.cells import (
     CELLS,
     DEFINITION,
-    MAGIC,
     NO_PYTHON,
     SHELLS,
-    VALUE,
     bound,
     parsed,
     parts,
-    plain,
+    told_apart,
 )
 
 
@@ -87,7 +85,7 @@ class Uses:
 
     def __init__(self, cells: Sequence[tuple[str, str]], given: Set[str]):
         self.given, left = given, _LONGEST
-        self.trees: list[tuple[ast.stmt, list[bool]]] = []  # and which lines of its cell are given
+        self.trees: list[tuple[ast.stmt, list[int]]] = []  # and own lines above each of its cell
         self.texts: list[str] = []
         self.lines: dict[str, None] = {}  # for IPython, and not of every day
         for kind, source in cells:
@@ -100,9 +98,9 @@ class Uses:
     def odd(self) -> list[str]:
         """What has no business in an answer: a person should look at it."""
         names = {word for text in self.texts for word in _odd_words(text)}
-        for tree, is_given in self.trees:
+        for tree, above in self.trees:
             roots, own = _roots(tree), _own(tree, self.own & _BUILTIN)
-            for node in _handed_in(tree, is_given):
+            for node in _handed_in(tree, above):
                 names |= self._odd(node, roots, own)
         return sorted(names) + [line[:40] for line in self.lines][:5]
 
@@ -122,14 +120,15 @@ class Uses:
                 source = source[kind.end() :]
         tree = parsed(source) if is_short else None
         if tree is None:
-            for match in itertools.chain(MAGIC.finditer(source), VALUE.finditer(source)):
-                self._put_aside(match[0])
-            source = plain(source)
+            source, lines = told_apart(source)
+            for line in lines:
+                self._put_aside(line)
             tree = parsed(source) if is_short else None
         lines = _LINE.split(source)
         if tree is not None:
-            is_given = [line.strip() in self.given for line in lines]
-            self.trees += [(part, is_given) for part in tree.body]
+            own = (line.strip() not in self.given for line in lines)
+            above = [*itertools.accumulate(own, initial=0)]
+            self.trees += [(part, above) for part in tree.body]
             return
         text = "\n".join(line for line in lines if line.strip() not in self.given)
         if text.strip():
@@ -166,16 +165,22 @@ class Uses:
         return set()
 
 
-def _handed_in(tree: ast.AST, is_given: Sequence[bool]) -> Iterator[ast.AST]:
-    """The parts of a statement that are no idiom, nor end in a line that was handed out."""
+def _handed_in(tree: ast.AST, above: Sequence[int]) -> Iterator[ast.AST]:
+    """The parts of a statement that are no idiom, nor all in lines that were handed out.
+
+    Args:
+        tree: the statement.
+        above: how many of the student's own lines there are above each line.
+    """
     idioms = {part for node in ast.walk(tree) for part in _idiom(node)}
     for node in ast.walk(tree):
-        last = getattr(node, "end_lineno", None) or 1
-        if node not in idioms and not (last <= len(is_given) and is_given[last - 1]):
+        first, last = (getattr(node, name, None) for name in ("lineno", "end_lineno"))
+        if node not in idioms and not (first and above[first - 1] == above[last]):
             yield node
 
 
 def _odd_words(text: str) -> set[str]:
+    text = re.sub(r"\\\r?\n", " ", text)
     used = _PARTS["os"] | _PARTS["sys"] | _BUILTIN | _MODULES
     pattern = rf"\b({'|'.join(sorted(used))})[ \t]*[(.]|\.[ \t]*({'|'.join(sorted(used))})\b"
     called = {word for pair in re.findall(pattern, text) for word in pair if word}

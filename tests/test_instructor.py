@@ -662,9 +662,20 @@ def test_nobody_is_accused_of_words(code):
     "x = '''\n'''; import ctypes", "f'{gc.x} of it'",
     "%time gc.get_objects()", "%%time\ngc.get_objects()", "%%writefile a.py\nimport ctypes",
     "!git log | sh", "x = 1\n" * 300_000 + "import gc", "def f(:\n    import gc",
+    "%cd x\nx = 5 \\\n%ctypes.CDLL(None)", "%cd x\nx = (5\n%ctypes.CDLL(None))",
+    "%cd x\nx = '''\n%s''' % gc.x", "%cd x\nx = '=%d' % ctypes.x", "%cd x\nf(\nctypes?\n)",
+    "x = (1;\nimport \\\n  socket", "x = (1;\nfrom \\\r\n  socket import *",
 ])  # fmt: skip
 def test_what_is_odd_is_named_whatever_stands_around_it(code):
     assert odd(code)
+
+
+def test_lines_that_python_joins_are_not_as_they_were_handed_out():
+    for code in ("import ctypes as c, \\\n  math", "from os import (\n  system\n)",
+                 "import gc, \\\n  ctypes, \\\r\n  math", "x = gc. \\\nmath"):  # fmt: skip
+        assert Uses([("code", code)], {"math", ")"}).odd(), code
+    given = "from os import (\n  system\n)"
+    assert Uses([("code", f"x = 1\n{given}")], set(map(str.strip, given.split("\n")))).odd() == []
 
 
 def test_odd_code_is_found_in_linear_time():
