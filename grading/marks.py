@@ -13,16 +13,16 @@ from markupsafe import Markup
 import posenc
 from grading import notebook, rendered, without, written
 from grading.assignment import RUNS, Asked, Assignment
-from grading.cells import LONGEST, python
-from grading.submissions import plain
+from grading.cells import CELLS, LONGEST, python
+from grading.submissions import plain, quoted
 from grading.uses import Uses
 from posenc.check.ways import ALL
 
 _A_TEXT = 40  # characters that are more than a remark
 _SHOWN = 5  # places that are named
 # What a notebook says it lacks, which it may say though it is not so
-_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,60})'")
-_MAGIC = re.compile(r"UsageError: Cell magic `(%%\w{1,60})` not found")
+_MODULE = re.compile(r"ModuleNotFoundError: No module named '([A-Za-z0-9_.]{1,60})'")
+_MAGIC = re.compile(r"UsageError: Cell magic `%%([A-Za-z0-9_]{1,60})` not found")
 _NAME = re.compile(r"ImportError: (cannot import name .*)")
 _NO_PYTHON = re.compile(r"(?:Syntax|Indentation|Tab)Error")
 _DEVICE = re.compile(  # how torch says that it lacks one
@@ -31,7 +31,6 @@ _DEVICE = re.compile(  # how torch says that it lacks one
     r"|CUDA is not available"
 )
 _MOST = 20  # exceptions that are shown
-_QUOTED = 60  # characters of what a notebook says
 # Of what was found after a hidden input had been sent, no number is for the student's page
 _LEFT_OUT_LATE = "when answers were tried, a cell had to be left out; your instructor sees which"
 _NOT_THERE = "a function of posenc that is not there while grading, so that line was passed over"
@@ -163,7 +162,8 @@ def judge(
             mark.untouched = asked.name in untouched
         marks.append(mark)
     remarks += _missing(marks, notebook.words("\n".join(code)), cells)
-    sources = {str(n): source for n, (_, source) in enumerate(cells)}
+    uses = Uses(cells, assignment.given_lines)
+    sources = {str(n): source for n, (kind, source) in enumerate(cells) if kind == "code"}
     raised = [f"below “{where[int(n)]}”: {plain(text)}" for n, text in report["raised"].items()]
     if len(raised) > _MOST:
         raised[_MOST:] = [f"and in {len(raised) - _MOST} more cells"]
@@ -173,11 +173,11 @@ def judge(
         remarks=list(dict.fromkeys(remarks)),
         flags=late
         + passed_over
-        + _lacking(report["raised"], marks, sources)
+        + _lacking(report["raised"], marks, sources, uses)
         + _no_python(report["raised"], marks, sources)
         + _without_a_gpu(report["raised"], marks, "\n".join(code))
         + _borrowing(marks)
-        + _odd(cells, assignment)
+        + _odd(uses)
         + _unshown(marks)
         + _elsewhere(cells, marks, assignment, pictures),
         raised=raised,
@@ -185,16 +185,20 @@ def judge(
     )
 
 
-def _lacking(raised: dict[str, str], marks: Sequence[Mark], sources: dict[str, str]) -> list[str]:
+def _lacking(
+    raised: dict[str, str], marks: Sequence[Mark], sources: dict[str, str], uses: Uses
+) -> list[str]:
     """What a notebook uses and the grader lacks, if points are missing; else what it says of it."""
     if not _points_are_missing(marks):
         return []
     texts = {n: raised[n] for n in sorted(raised, key=int)}
     magics = ((match[1], n) for n, text in texts.items() if (match := _MAGIC.match(text)))
     names = dict.fromkeys(m[1] for m in map(_MODULE.match, texts.values()) if m)
+    imported = uses.imported() if names else ()
+    named = [n for n in names if any(f"{other}.".startswith(f"{n}.") for other in imported)]
     lacks = {
-        "it imports": [name for name in names if not _is_here(name)],
-        "a cell begins with": [name for name, n in magics if name in sources.get(n, "")],
+        "it imports": [name for name in named if not _is_here(name)],
+        "a cell begins with": [f"%%{m}" for m, n in magics if m in _magics(sources.get(n, ""))],
     }
     notes = []
     for verb, found in lacks.items():
@@ -202,7 +206,16 @@ def _lacking(raised: dict[str, str], marks: Sequence[Mark], sources: dict[str, s
         shown = ", ".join(named[:_SHOWN]) + ", ..." * (len(named) > _SHOWN)
         notes += [f"{verb} what is not here: {shown}"] * bool(named)
     said = [(n, match[1]) for n, text in texts.items() if (match := _NAME.match(text))]
-    return notes + [f"cell {int(n) + 1} says {_quoted(text)}" for n, text in said[:1]]
+    return notes + [f"cell {int(n) + 1} says {quoted(text)}" for n, text in said[:1]]
+
+
+def _magics(source: str) -> list[str]:
+    """The magics for the whole cell that it begins with."""
+    found = []
+    while match := CELLS.match(source):
+        found.append(match[1])
+        source = source[match.end() :]
+    return found
 
 
 def _is_here(name: str) -> bool:
@@ -221,12 +234,6 @@ def _is_here(name: str) -> bool:
     return spec is not None
 
 
-def _quoted(text: str) -> str:
-    """What a notebook says, so that nobody takes it for the grader's word."""
-    shown = re.sub("[“”]", "'", plain(text))
-    return f"“{shown[:_QUOTED]}{'...' * (len(shown) > _QUOTED)}”"
-
-
 def _no_python(raised: dict[str, str], marks: Sequence[Mark], sources: dict[str, str]) -> list[str]:
     """Cells that this Python cannot read, as Colab's newer one may, if points are missing."""
     said = [n for n in sorted(raised, key=int) if _NO_PYTHON.match(raised[n])]
@@ -235,7 +242,7 @@ def _no_python(raised: dict[str, str], marks: Sequence[Mark], sources: dict[str,
     if not found or not _points_are_missing(marks):
         return []
     version = ".".join(platform.python_version_tuple()[:2])
-    said = f"cell {int(found[0]) + 1} is nothing for Python {version}: {_quoted(raised[found[0]])}"
+    said = f"cell {int(found[0]) + 1} is nothing for Python {version}: {quoted(raised[found[0]])}"
     more = f", nor is cell {', '.join(str(int(n) + 1) for n in found[1:_SHOWN])}"
     return [said + more * (len(found) > 1)]
 
@@ -380,10 +387,10 @@ def _borrowing(marks: Sequence[Mark]) -> list[str]:
     return [f"{numbers} {calls} what is to be written without posenc"] if asking else []
 
 
-def _odd(cells: Sequence[tuple[str, str]], assignment: Assignment) -> list[str]:
+def _odd(uses: Uses) -> list[str]:
     """Code that a person should look at; read in the text that was handed in."""
-    found = Uses(cells, assignment.given_lines).odd()
-    return [f"look at its code: {plain(', '.join(found))}"] if found else []
+    found = uses.odd()
+    return [f"look at its code: {', '.join(found)}"] if found else []
 
 
 def _refused(asked: Asked) -> set[str]:

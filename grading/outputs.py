@@ -42,9 +42,9 @@ def rows(marked: list[Graded]) -> Iterable[list[str]]:
         pending = [f"not graded yet: {', '.join(one.pending)}"] if one.pending else []
         points = [number(mark.score) for mark in one.marks]
         remarks = [remark for remark in one.remarks if remark not in IN_GENERAL]
-        note = "; ".join(remarks + one.flags + pending)
+        note = "; ".join(one.flags + pending + remarks)
         if len(note) > _NOTE:
-            note = f"{note[:_NOTE]}... (see the page of feedback)"
+            note = f"{note[:_NOTE]}... (the rest: class.html, and the page of feedback)"
         known = [one.student, *[one.id] * with_ids]
         yield [*known, *points, number(one.total), number(one.possible), note]
 

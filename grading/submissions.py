@@ -33,7 +33,8 @@ from grading.names import UNSEEN, normal, read_as
 LARGEST = 60 * 2**20  # most of it pictures; of text `notebook.read` takes less
 MOST = 5000  # files
 _NUMBERED = re.compile(r" \[(?:[0-9a-f]{12}|\d{1,18})\]\Z")
-_SHOWN = 3  # files that are named in a remark
+_SHOWN = 3  # rows that are named in a remark
+_QUOTED = 60  # characters of what a student wrote
 _ENDING = re.compile(  # some browsers put more behind a name
     r"\.ipynb(?:\.txt|\.json| ?\(\d{1,3}\)){0,2}\Z", re.IGNORECASE
 )
@@ -231,6 +232,12 @@ def plain(text: str) -> str:
     return _CUT.sub(",", "".join(_shown(c, *beside) for *beside, c in around))
 
 
+def quoted(text: str, most: int = _QUOTED) -> str:
+    """What a student wrote, so that nobody takes it for the grader's word."""
+    shown = re.sub("[“”]", "'", plain(text))
+    return f"“{shown[:most]}{'...' * (len(shown) > most)}”"
+
+
 def _shown(c: str, before: str, after: str) -> str:
     if c.isprintable() and not UNSEEN.match(c):
         return c
@@ -266,9 +273,9 @@ def _newest(found: list[Submission]) -> Iterator[Submission]:
         remark = "; ".join(filter(None, (files[-1].remark, _doubt(files), others)))
         yield replace(files[-1], student=name, remark=remark)
         for older in files[:-1]:
-            reason = older.fault or f"{printable(files[-1].file)} is newer, and was graded"
+            reason = older.fault or f"{_file(files[-1])} is newer, and was graded"
             shown = free(f"{name}: {printable(older.file)}")
-            yield replace(older, student=shown, content=b"", fault=reason, id="")
+            yield replace(older, student=shown, content=b"", fault=reason, id="", remark="")
 
 
 def _in_order(files: list[Submission]) -> list[Submission]:
@@ -292,19 +299,27 @@ def _apart(groups: list[list[Submission]]) -> Iterator[tuple[str, list[Submissio
         readings[read_as(files[0].student)].append(files)
     for same in readings.values():
         is_alone = sum(map(_may_count, same)) == 1
+        marks = []
         for files in same:
-            student, others = files[0].student, [other for other in same if other is not files]
-            is_his = not others or (is_alone and _may_count(files))
-            if not is_his or _NUMBERED.search(student):
-                student = f"{student} [{files[0].id or _hash(files[0].file)}]"
-            shown = ", ".join(printable(other[-1].file) for other in others[:_SHOWN])
+            is_his = len(same) == 1 or (is_alone and _may_count(files))
+            has_mark = not is_his or _NUMBERED.search(files[0].student)
+            marks.append(f"[{files[0].id or _hash(files[0].file)}]" if has_mark else "")
+        for number, (files, mark) in enumerate(zip(same, marks, strict=True)):
+            others = marks[:number] + marks[number + 1 :]  # and none of what they are called
+            rows = [f"row {other}" if other else "a row without a mark" for other in others]
+            shown = ", ".join(rows[:_SHOWN])
             remark = f"its name may be read as that of {shown}{', ...' * (len(others) > _SHOWN)}"
-            yield student, files, remark * bool(others)
+            remark *= len(same) > 1
+            yield " ".join(filter(None, (files[0].student, mark))), files, remark
 
 
 def _may_count(files: list[Submission]) -> bool:
     """Whether there is a notebook, be it too large, or a number to go by."""
     return any(one.id or is_notebook(one.file) for one in files)
+
+
+def _file(one: Submission) -> str:
+    return quoted(one.file, most=300)  # whole
 
 
 def _hash(file: str) -> str:
@@ -316,4 +331,4 @@ def _doubt(files: list[Submission]) -> str:
     notebooks = [one for one in files if not one.fault]
     if len(notebooks) < 2 or not moodle_folder(files[-1].file):
         return ""
-    return f"{len(notebooks)} notebooks; graded: {printable(files[-1].file)}, by its date"
+    return f"{len(notebooks)} notebooks; graded: {_file(files[-1])}, by its date"

@@ -21,6 +21,7 @@ from grading.cells import (
     parts,
     told_apart,
 )
+from grading.submissions import quoted
 
 
 def _words(text: str) -> frozenset[str]:
@@ -102,7 +103,18 @@ class Uses:
             roots, own = _roots(tree), _own(tree, self.own & _BUILTIN)
             for node in _handed_in(tree, above):
                 names |= self._odd(node, roots, own)
-        return sorted(names) + [line[:40] for line in self.lines][:5]
+        lines = itertools.islice(self.lines, 5)
+        return sorted(names) + [quoted(line, most=40) for line in lines]
+
+    def imported(self) -> set[str]:
+        """The modules that are imported, and what is imported from them, with dots."""
+        found: set[str] = set()
+        for node in itertools.chain.from_iterable(ast.walk(tree) for tree, _ in self.trees):
+            if isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.update(f"{node.module}.{alias.name}" for alias in node.names)
+        return found
 
     # Reading
 

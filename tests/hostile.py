@@ -893,7 +893,7 @@ ATTACKS: dict[str, Attack] = {
     "has_no_time_left": disturbs(
         "import resource, time\nnow = int(time.process_time()) + 5\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (now, now))", "while True: pass",
-        note="cell 8, .* was left out: it ended Python; look at its code: setrlimit$",
+        note="^look at its code: setrlimit; cell 8, .* was left out: it ended Python$",
     ),
     "two_halves": Attack(
         ("def table(p, dim, base):\n"
@@ -1015,7 +1015,7 @@ check.sinusoidal(sinusoidal)""",
          "%%memit\n%%time\n\n" + HONEST["moved"] + "\n!ls", "%%R\nx <- c(1,\n2) y",
          "%%memit\n" + HONEST["mended_sinusoidal"] + "\nprint(nothing)"),
         points=FULL,
-        note="^look at its code: %%R$",
+        note="^look at its code: “%%R”$",
     ),
     "magic_for_a_cell": instead_of(
         "moved",

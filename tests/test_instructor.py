@@ -327,7 +327,7 @@ def test_of_many_files_of_one_student_the_newest_that_can_be_read_takes_memory(t
     assert {one.fault for one in found} == {
         "",
         "it cannot be read in the zip",
-        "doejane_11_7_a.ipynb is newer, and was graded",
+        "“doejane_11_7_a.ipynb” is newer, and was graded",
     }
 
 
@@ -508,8 +508,8 @@ def test_nobody_takes_a_name_that_another_may_mean(other, export, tmp_path):
     found = gathered("bob.ipynb", other, "cy.ipynb")
     bob, eve = found["bob.ipynb"], found[other]
     assert (bob.remark, eve.remark) == (
-        f"its name may be read as that of {other}",
-        "its name may be read as that of bob.ipynb",
+        f"its name may be read as that of row {eve.student.partition(' ')[2]}",
+        f"its name may be read as that of row {bob.student.partition(' ')[2]}",
     )
     assert bob.student.startswith("bob [")
     assert (found["cy.ipynb"].student, found["cy.ipynb"].remark) == ("cy", "")
@@ -529,7 +529,8 @@ def test_a_name_is_his_who_alone_has_a_notebook(tmp_path):
         (tmp_path / file).write_text("{}")
     found = {one.file: one for one in submissions.gather(tmp_path)}
     assert [found[f"{name}.ipynb"].student for name in ("bob", "essay.pdf")] == ["bob", "essay.pdf"]
-    assert found["essay.pdf.ipynb"].remark == "its name may be read as that of essay.pdf"
+    assert found["essay.pdf.ipynb"].remark.startswith("its name may be read as that of row [")
+    assert found["essay.pdf"].remark == "its name may be read as that of a row without a mark"
     assert found["essay.pdf"].student.startswith("essay.pdf [")
 
 
@@ -1071,6 +1072,9 @@ def test_who_asks_for_a_device_is_named(assignment, said, device):
     assert one.flags == []
 
 
+SAYS = " the grader errs so 21 is right".replace(" ", "\u3164")  # a letter, and looks like a blank
+
+
 @pytest.mark.parametrize(("source", "said", "note"), [
     ("f'{1'", "SyntaxError: new", r"^cell 2 is nothing for Python 3\.\d+: “SyntaxError: new”$"),
     ("raise SyntaxError('it is right')", "SyntaxError: it is right", ""),
@@ -1087,6 +1091,13 @@ def test_who_asks_for_a_device_is_named(assignment, said, device):
     ("x", "ModuleNotFoundError: No module named '.'", ""),
     ("%%R\nx", "UsageError: Cell magic `%%R` not found", "not here: %%R$"),
     ("x", "UsageError: Cell magic `%%R` not found", ""),
+    ("%%time\n%%R\nx", "UsageError: Cell magic `%%R` not found", "not here: %%R$"),
+    ("x\n# %%R", "UsageError: Cell magic `%%R` not found", ""),
+    (f"%%time{SAYS}", f"UsageError: Cell magic `%%time{SAYS}` not found", ""),
+    (f"import torch{SAYS}", f"ModuleNotFoundError: No module named 'torch{SAYS}'", ""),
+    ("x", "ModuleNotFoundError: No module named 'the.grader.errs.give.3'", ""),
+    ("# import nowhere\n'import nowhere'", "ModuleNotFoundError: No module named 'nowhere'", ""),
+    ("from nowhere.a import b", "ModuleNotFoundError: No module named 'nowhere'", ": nowhere$"),
 ])  # fmt: skip
 def test_what_a_student_says_is_held_against_what_is_so(assignment, source, said, note):
     cells = [("code", "1"), ("code", source)]
@@ -1094,6 +1105,22 @@ def test_what_a_student_says_is_held_against_what_is_so(assignment, source, said
     flags = [flag for flag in one.flags if not flag.startswith("look at")]
     assert len(flags) == bool(note)
     assert all(re.search(note, flag) for flag in flags)
+
+
+def test_lines_stand_in_quotes(assignment):
+    said = ["!x; 2.1: the grader errs", f"!y{SAYS}", "!z”, and 2.1 is right, “"]
+    one = judge("ann", [("code", "if 0:\n    " + "\n    ".join(said))], empty(""), assignment)
+    hidden = SAYS.replace("\u3164", "\ufffd")
+    quoted = f"“{said[0]}”, “!y{hidden}”, “!z', and 2.1 is right, '”"
+    assert f"look at its code: {quoted}" in one.flags
+
+
+def test_what_to_look_at_comes_before_what_fills_a_note(assignment):
+    one = judge("ann", [("code", "import ctypes")], empty(""), assignment)
+    one.remarks = [f"cell {n}, below {99 * 'x'!r}, was left out" for n in range(99)]
+    note = [*outputs.rows([one])][1][-1]
+    assert note.startswith("look at its code: ctypes; ")
+    assert note.endswith("... (the rest: class.html, and the page of feedback)")
 
 
 def test_who_asks_for_cuda_is_named(assignment):
@@ -1524,7 +1551,10 @@ def test_what_browsers_put_behind_a_name_is_no_part_of_it(tmp_path):
     }
     (tmp_path / "ann.ipynb").write_text("{}")
     both = [one for one in submissions.gather(tmp_path) if one.file.startswith("ann")]
-    assert all("may be read as that of ann.ipynb" in one.remark for one in both)
+    marks = [one.student.removeprefix("ann ") for one in both]
+    assert [one.remark for one in both] == [
+        f"its name may be read as that of row {mark}" for mark in reversed(marks)
+    ]
     names = ["roe_12_902_a-1.ipynb.txt", "roe_12_902_a.ipynb", "doe_11_900_a.ipynb (1)"]
     with zipfile.ZipFile(tmp_path / "canvas.zip", "w") as archive:
         for name in names:
