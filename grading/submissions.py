@@ -4,7 +4,8 @@
   which some browsers make of `ann.ipynb`, are Ann's as well;
 - Canvas: `lastfirst_[LATE_]123_456_name.ipynb`, the numbers of the student and of the file; of a
   student's files the newest counts. Names may end, and files begin, with such numbers, too: with a
-  second pair of them a file is nobody's;
+  second pair of them a file is nobody's, and a remark says so where it may be newer than somebody's
+  own; of those that begin alike the newest is graded;
 - Moodle: a folder `First Last_123_assignsubmission_file_` a student, or files named so; of several
   notebooks the one with the latest date counts, and a remark asks for a look.
 
@@ -39,6 +40,7 @@ _ENDING = re.compile(  # some browsers put more behind a name
     r"\.ipynb(?:\.txt|\.json| ?\(\d{1,3}\)){0,2}\Z", re.IGNORECASE
 )
 _AGAIN = re.compile(rf"-(\d{{1,3}}){_ENDING.pattern}", re.IGNORECASE)  # Canvas numbers them
+_AGAINS = 1000  # numbers that Canvas gives them
 _CUT = re.compile(r";(?!\s*\w)")
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 _CANVAS = re.compile(r"[^_/]+_(?:LATE_)?(\d{1,18})_(\d{1,18})_.+", re.DOTALL | re.IGNORECASE)
@@ -49,6 +51,11 @@ _WHOSE_IN_CANVAS = (
     "Canvas's name of it can be read as that of several students: see there whose it is, and leave "
     "in its name the number of the student and that of the file alone"
 )
+_NEWER = (
+    "file {} may be this student's, and is newer: Canvas's name of it can be read as that of "
+    "several students"
+)
+_BEGINS_ALIKE = "file {} is newer, and its name begins alike: this one was not graded"
 _OWNED = re.compile(r"_\d{1,18}_assignsubmission(?=_)")  # behind a name, in Moodle
 
 
@@ -68,6 +75,7 @@ class Submission:
         order: what decides which of a student's files is the newest.
         remark: for the instructor, if that is not certain.
         reader: what reads the content, as long as it is not read.
+        pairs: the numbers of student and file, for each way to read a name that has several.
     """
 
     student: str
@@ -78,6 +86,7 @@ class Submission:
     order: int = 0
     remark: str = ""
     reader: Reader | None = None
+    pairs: tuple[tuple[str, int], ...] = ()
 
 
 def gather(path: Path) -> list[Submission]:
@@ -99,7 +108,7 @@ def _gathered(files: list[tuple[str, Reader, str, int]]) -> list[Submission]:
         ),
         None,
     )  # of most: an instructor may add a file, or keep one
-    found = [_named(*given, form) for given in files]
+    found = _of_nobody([_named(*given, form) for given in files])
     return sorted(_newest(found), key=lambda one: (one.student, one.file))
 
 
@@ -196,13 +205,16 @@ def _fault(name: str, size: int) -> str:
 
 
 def _named(file: str, reader: Reader, fault: str, time: int, form: re.Pattern | None) -> Submission:
+    pairs = ()
     if form is _CANVAS:
         (pair, *others) = [*_PAIR.finditer(file)] or [None]
         name = _LATE.sub("", file[: pair.start()]) if pair else ""
         if name and not others and "/" not in name:
             again = _AGAIN.search(file)
-            order = int(pair[2]) * 1000 + min(int(again[1]) if again else 0, 999)
+            order = int(pair[2]) * _AGAINS + min(int(again[1]) if again else 0, _AGAINS - 1)
             return Submission(printable(name), file, b"", fault, pair[1], order, reader=reader)
+        if others:
+            pairs = tuple((found[1], int(found[2])) for found in (pair, *others))
         remark = _WHOSE_IN_CANVAS * bool(others)
     else:
         match = form.fullmatch(file) if form else None
@@ -212,7 +224,37 @@ def _named(file: str, reader: Reader, fault: str, time: int, form: re.Pattern | 
         remark = "Moodle's name of it can be read as that of several students" * is_theirs
     is_named = is_notebook(file) and (not fault or "larger" in fault)
     plain = _ENDING.sub("", file) if is_named else file
-    return Submission(printable(plain), file, b"", fault, remark=remark, reader=reader)
+    return Submission(printable(plain), file, b"", fault, remark=remark, reader=reader, pairs=pairs)
+
+
+def _of_nobody(found: list[Submission]) -> Iterator[Submission]:
+    """The same, where Canvas's names can be read in several ways: what that means for others.
+
+    Of those that begin alike, up to the first number, the newest alone is to be graded. Whoever has
+    a file that is older than one that may be his gets a remark; of its name it says a number.
+    """
+    newest: dict[tuple[str, str], int] = {}
+    claimed: dict[str, int] = {}
+    for one in found:
+        if one.pairs and not one.fault:
+            begins = _beginning(one)
+            newest[begins] = max(newest.get(begins, 0), one.pairs[0][1])
+            for student, file in one.pairs:
+                claimed[student] = max(claimed.get(student, 0), file)
+    for one in found:
+        last = newest.get(_beginning(one), 0) if one.pairs else 0
+        if one.pairs and not one.fault and one.pairs[0][1] < last:
+            yield replace(one, fault=_BEGINS_ALIKE.format(last), reader=None)
+        elif one.id and claimed.get(one.id, 0) > one.order // _AGAINS:
+            yield replace(one, remark=_NEWER.format(claimed[one.id]))
+        else:
+            yield one
+
+
+def _beginning(one: Submission) -> tuple[str, str]:
+    """A name up to the first number that may be a student's."""
+    student = one.pairs[0][0]
+    return one.file.partition(f"_{student}_")[0], student
 
 
 def printable(name: str) -> str:

@@ -850,9 +850,35 @@ def test_a_name_that_canvas_may_give_to_several_is_nobodys(tmp_path, other, is_f
     path = handed_in(tmp_path, *others, other, is_folder=is_folder)
     found = {one.file: one for one in submissions.gather(path)}
     bob, one = found[BOB], found[other]
-    assert (bob.student, bob.id, bob.fault, bob.remark) == ("smithbob", "12", "", "")
+    newer = "file 99999999 may be this student's, and is newer: Canvas's name of it can be read as "
+    is_newer = "12_99999999" in other
+    assert (bob.student, bob.id, bob.fault) == ("smithbob", "12", "")
+    assert bob.remark == (newer + "that of several students") * is_newer
     assert (one.student, one.id, one.fault) == (other.removesuffix(".ipynb"), "", "")
     assert one.remark.startswith("Canvas's name of it can be read as that of several students")
+
+
+def test_of_the_files_of_nobody_that_begin_alike_the_newest_is_graded(tmp_path):
+    others = [f"coxeve_345_{70_010 + n}_v_1_{n + 1}_.ipynb" for n in range(4)]
+    more = ["coxeve_345_70009_hw.ipynb", "coxeve_345_70001_old.ipynb", "coxe_345_70000_2_3_.ipynb"]
+    path = handed_in(tmp_path, BOB, *others, *more, is_folder=False)
+    found = {one.file: one for one in submissions.gather(path)}
+    reason = "file 70013 is newer, and its name begins alike: this one was not graded"
+    assert [found[name].fault for name in others] == [reason, reason, reason, ""]
+    assert found["coxe_345_70000_2_3_.ipynb"].fault == ""
+    eve, old = (found[name] for name in more[:2])
+    assert (eve.student, eve.fault) == ("coxeve", "")
+    assert eve.remark.startswith("file 70013 may be this student's, and is newer")
+    assert (old.fault, old.remark) == ("“coxeve_345_70009_hw.ipynb” is newer, and was graded", "")
+
+
+def test_no_note_has_words_that_another_student_chose(tmp_path):
+    words = "this is Ann's own, and the other is copied"
+    for name in (f"leeann_77_70009_{words}.ipynb", f"coxeve_9_70010_11_70020_{words}.ipynb"):
+        path = handed_in(tmp_path, "leeann_11_70001_hw.ipynb", BOB, name, is_folder=False)
+        (ann,) = (one for one in submissions.gather(path) if one.id == "11")
+        assert ann.remark
+        assert "copied" not in ann.remark + ann.student
 
 
 @pytest.mark.parametrize(("file", "student", "number"), [
