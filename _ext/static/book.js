@@ -104,22 +104,22 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// Words in a sentence that set a figure. One that is out of view is gone to; Back leads back. One that
-// is too high for the window stays, if a third of the window shows it, or the words leave the finger.
+// Words in a sentence that set a figure. One that is out of view is gone to; Back leads back. Of one
+// that is too high for the window, the top is shown: there is what the words speak of.
+const fits = ({ top, bottom }) =>
+  bottom - top <= window.innerHeight - parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop);
 document.addEventListener("click", ({ target }) => {
   const button = target.closest?.("button.sets");
   if (!button) return;
   const { of: name, state } = button.dataset;
   const figure = document.querySelector(`#${name} .live`);
   figure.dispatchEvent(new CustomEvent("live:set", { detail: JSON.parse(state) }));
-  const { top, bottom } = figure.getBoundingClientRect();
-  if (top > window.innerHeight || bottom < 0) {
+  const box = figure.getBoundingClientRect();
+  if (box.top > window.innerHeight || box.bottom < 0) {
     whole();
     history.pushState(null, "", `#${name}`);
   }
-  const fits = bottom - top < window.innerHeight;
-  const seen = Math.min(bottom, window.innerHeight) - Math.max(top, 0);
-  if (fits || seen < window.innerHeight / 3) figure.scrollIntoView({ block: "nearest" });
+  figure.scrollIntoView({ block: fits(box) ? "nearest" : "start" });
 });
 
 // Where a link, or such words, lead far away on the page, the bar above has a way back until the reader
@@ -129,8 +129,9 @@ document.addEventListener("click", ({ target }) => {
   const to = from?.hash ? from.hash.slice(1) : from?.dataset.of;
   const goal = to && document.getElementById(decodeURIComponent(to));
   if (!goal) return;
-  const here = from.getBoundingClientRect().top, { top, bottom } = goal.getBoundingClientRect();
-  const ends = from.matches("a") ? [top] : [top, bottom]; // of a figure that is set, the nearer
+  const here = from.getBoundingClientRect().top, box = goal.getBoundingClientRect();
+  const seen = from.matches("button") && fits((goal.querySelector(".live") ?? goal).getBoundingClientRect());
+  const ends = seen ? [box.top, box.bottom] : [box.top]; // of a figure that is seen whole, the nearer
   const far = Math.min(...ends.map((end) => Math.abs(end - here)));
   if (goal.checkVisibility() && far < window.innerHeight) return; // what is covered is far
   document.querySelector(".back-to-text")?.remove();
