@@ -1477,6 +1477,40 @@ class TestSets:
             expect_none(visited.page.evaluate(plain))
 
 
+def test_on_a_phone_the_score_and_the_arrows_are_seen_while_they_are_pulled(browser, home):
+    phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+    with visit(browser, home, CHAPTERS[4], **phone, reduced_motion="reduce") as visited:
+        open_everything(visited.page)
+        figure = visited.page.locator(".live:has(.plane)")
+        figure.evaluate(INTO_VIEW)
+        figure.evaluate("(e) => scrollBy({ top: e.getBoundingClientRect().top - 56 })")
+        visited.page.wait_for_timeout(300)
+        sums, dial, controls = (
+            figure.locator(part).bounding_box() for part in (".sums", ".plane svg", ".controls")
+        )
+        assert sums["y"] >= 56  # the bar's height
+        assert sums["y"] + sums["height"] <= dial["y"]
+        assert dial["y"] + dial["height"] <= controls["y"]
+
+
+@pytest.mark.parametrize(
+    ("page", "which"), [(CHAPTERS[3], "relative_grid"), (CHAPTERS[4], "rotated_pair")]
+)
+def test_what_a_figure_tells_at_the_pointer_is_not_under_the_bar(browser, home, page, which):
+    with visit(browser, home, page, viewport=DESKTOP, reduced_motion="reduce") as visited:
+        open_everything(visited.page)
+        mark = visited.page.locator(f".live[data-figure={which}] [data-tip]").first
+        mark.evaluate(INTO_VIEW)
+        mark.evaluate("(e) => scrollBy({ top: e.getBoundingClientRect().top - 40 })")
+        visited.page.wait_for_timeout(300)
+        box, bar = mark.bounding_box(), visited.page.locator(".bd-header-article").bounding_box()
+        for below in (4, 40):
+            visited.page.mouse.move(box["x"] + box["width"] / 2, bar["y"] + bar["height"] + below)
+            tip = visited.page.locator(f".live[data-figure={which}] .tip")
+            assert tip.is_visible()
+            assert tip.bounding_box()["y"] >= bar["y"] + bar["height"]
+
+
 SHAKE = """(figure, chance) => figure.querySelectorAll("input, select").forEach((c, n) => {
   const share = ((n + 1) * chance) % 1;
   if (c.type === "checkbox") c.checked = share > 0.5;

@@ -300,9 +300,12 @@ export const live = (figure) => ({
       tip.textContent = call("tip", mark, { at: where(mark, event) });
       const { left, top, width } = el.getBoundingClientRect();
       const x = clamp(event.clientX - left, tip.offsetWidth / 2, width - tip.offsetWidth / 2);
+      const bar = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
+      const high = tip.offsetHeight + 4;
       let y = event.clientY - 10;
       if (mark.matches(".hit")) // over the dial, or it hides a hand
-        y = Math.max(mark.getBoundingClientRect().top, tip.offsetHeight + 4);
+        y = Math.max(mark.getBoundingClientRect().top, bar + high);
+      else if (y - high < bar) y += high + 32; // below the pointer, or the bar of the page hides it
       tip.style.translate = `calc(${x}px - 50%) calc(${y - top}px - 100% - 2px)`;
     });
     el.addEventListener("pointerleave", () => (tip.hidden = true));
