@@ -60,6 +60,18 @@ class TestTable:
         cells = soup(table(rows, columns=["", "by", "of"], caption="c")).select("td")
         assert {cell["style"] for cell in cells} == {"text-align:right"}
 
+    def test_intervals_are_drawn_on_the_scale_of_the_table(self):
+        entries = ["+0.50 ± 0.10", "\u22120.50 ± 0.50"], ["+0.20 (\u22120.10 to +1.00)", "-"]
+        rows = [[name, *some] for name, some in zip("ab", entries, strict=True)]
+        shown = soup(table(rows, columns=["", "b", "c"], caption="c"))
+        drawn = [re.findall(r"[\d.]+", span["style"]) for span in shown.select("td > .span")]
+        assert drawn == [  # low, middle, high and 0, from -1 to 1
+            ["0.700", "0.750", "0.800", "0.500"],
+            ["0.000", "0.250", "0.500", "0.500"],
+            ["0.450", "0.600", "1.000", "0.500"],
+        ]
+        assert [cell.text for cell in shown.select("td")] == [*entries[0], *entries[1]]
+
     def test_is_text_where_there_is_no_html(self):
         assert repr(self.table).splitlines() == [
             "Right & wrong.",
