@@ -11,7 +11,7 @@ import math
 import random
 import re
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import pairwise, product
 
 import matplotlib as mpl
 import pytest
@@ -1028,7 +1028,7 @@ NAMED = """() => [...document.querySelectorAll(".frame .fore")]
 STRUCK = """(name) => {
   const named = [...document.querySelectorAll(".fore")].find((e) => e.innerText === name);
   const box = named.getBoundingClientRect();
-  const lines = document.querySelectorAll(".frame svg path.line:not(.here, .band)");
+  const lines = named.closest(".frame").querySelectorAll("svg path.line:not(.here, .band)");
   return [...lines].flatMap((line) => {
     const place = line.getScreenCTM(), long = line.getTotalLength();
     return [...Array(401).keys()].map((k) => line.getPointAtLength((long * k) / 400))
@@ -1037,6 +1037,18 @@ STRUCK = """(name) => {
       .map(({ x, y }) => `${name} is struck at ${x}, ${y}`);
   });
 }"""
+
+
+@pytest.mark.parametrize("width", [360, 820])
+def test_a_number_at_a_falling_line_does_not_cut_it(opened, width):
+    with opened("alibi", width=width, reduced_motion="reduce") as page:
+        struck = STRUCK.replace(".fore", ".note").replace(".here, .band", ".faint")
+        for head, at in product((0, 3, 7), (0, 4, 7, 9, 9.3, 11)):
+            page.locator(".live").evaluate(SET, {"head": head, "at": at})
+            for note in page.locator(".note").all():
+                assert page.evaluate(struck, note.inner_text()) == []
+                whole, box = page.locator(".live").bounding_box(), note.bounding_box()
+                assert box["x"] + box["width"] <= whole["x"] + whole["width"]
 
 
 class TestLines:
@@ -1053,9 +1065,9 @@ class TestLines:
         assert len(leads) >= 2
         for lead in leads:
             left, start, right, end = map(float, re.findall(r"[\d.]+", lead["d"]))
-            assert (left, right) == (0, 1)
-            assert min(abs(1 - end - at) for at in names) < 1e-3
-            assert abs(end - start) > 0.01
+            assert (left, right) == (0, 100)
+            assert min(abs(1 - end / 100 - at) for at in names) < 1e-3
+            assert abs(end - start) > 1
 
     @pytest.mark.parametrize("name", ["lengths", "lines", "lines-other"])
     def test_names_stand_apart_and_beside_the_picture(self, opened, name):

@@ -81,8 +81,8 @@ def name_lines(ax: Axes) -> None:
     for line, text, (x, share), up in zip(named, texts, ends, pushed, strict=True):
         red, green, blue = to_rgb(line.get_color())
         look = {"color": "0.35" if red == green == blue else line.get_color(), "va": "center"}
-        thin = {"arrowstyle": "-", "lw": 0.8, "color": line.get_color()}
-        thin |= {"relpos": (0, 0.5), "shrinkA": 0, "shrinkB": 1}  # from the line's end to its name
+        thin = {"arrowstyle": "-", "lw": 0.6, "color": line.get_color()}
+        thin |= {"relpos": (0, 0.5), "shrinkA": 0, "shrinkB": 4}  # from the line's end to its name
         ax.annotate(
             text,
             (x, share),

@@ -1,5 +1,5 @@
 // ALiBi's slopes as prices of distance, and how far the attention then goes in a long text.
-import { fixed, live, nearest, place } from "./runtime.js";
+import { fixed, grouped, live, nearest, place } from "./runtime.js";
 
 const whole = (at) => Math.max(1, nearest(2 ** at));
 const percent = (share) => `${fixed(100 * share, 2)}%`;
@@ -21,12 +21,12 @@ export default live({
       shares: drawn.map((n) => [Math.log2(n), Math.exp(-slope * n)]),
       x: Math.log2(n),
       price: Math.max(-slope * n, top),
-      price_said: fixed(-slope * n, 2),
+      price_said: slope * n < 100 ? fixed(-slope * n, 2) : grouped(fixed(-slope * n, 0)),
       weight_said: percent((1 - Math.exp(-slope)) * share),
       share,
       share_said: percent(share),
       head_said: `${here}, slope 1/${place(1 / slope)}`,
-      distance_said: String(n),
+      distance_said: grouped(n),
     };
   },
   describe(_, { head_said, distance_said: n, price_said, weight_said, share_said }) {

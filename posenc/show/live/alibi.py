@@ -9,6 +9,7 @@ from posenc.show.live.figure import LiveFigure, State
 from posenc.show.live.marks import (
     controls,
     fixed,
+    grouped,
     h,
     knob,
     line,
@@ -69,12 +70,12 @@ def alibi(*, num_heads: int = 8, head: int = 7, distance: int = 512) -> LiveFigu
             "shares": curve(beyond[here]),
             "x": math.log2(n),
             "price": max(price, TOP),
-            "price_said": fixed(price, 2),
+            "price_said": fixed(price, 2) if price > -100 else grouped(fixed(price, 0)),
             "weight_said": f"{fixed(100 * weight, 2)}%",
             "share": share,
             "share_said": f"{fixed(100 * share, 2)}%",
             "head_said": f"{here}, slope 1/{place(1 / slopes[here].item())}",
-            "distance_said": str(n),
+            "distance_said": grouped(str(n)),
         }
 
     def describe(state: State, values: dict) -> str:
@@ -89,7 +90,7 @@ def alibi(*, num_heads: int = 8, head: int = 7, distance: int = 512) -> LiveFigu
     ticks = {octave: str(2**octave) for octave in range(0, OCTAVES, 3)}
     axis = {
         "x": ends,
-        "xticks": with_ends(ticks, "1", str(2**OCTAVES), ends),
+        "xticks": with_ends(ticks, "1", grouped(str(2**OCTAVES)), ends),
         "xlabel": "distance (positions back)",
         "height": "14em",
     }
@@ -100,7 +101,10 @@ def alibi(*, num_heads: int = 8, head: int = 7, distance: int = 512) -> LiveFigu
         y=(TOP, 1.4),  # room for the note of a price near 0
         yticks={0: "0", TOP / 2: fixed(TOP / 2, 0), TOP: fixed(TOP, 0)},
         ylabel="added to the score",
-        over=[knob("--x:x --y:price", drag="price"), note("--x:x --y:price", "price_said")],
+        over=[
+            knob("--x:x --y:price", drag="price"),
+            note("--x:x --y:price", "price_said", side="falling"),
+        ],
         data_drag="price",
         data_tip="price",
     )
@@ -111,7 +115,10 @@ def alibi(*, num_heads: int = 8, head: int = 7, distance: int = 512) -> LiveFigu
         y=(0, 1.175),
         yticks={0: "0", 0.5: "50%", 1: "100%"},
         ylabel="attention from there on, equal scores",
-        over=[knob("--x:x --y:share", drag="share"), note("--x:x --y:share", "share_said")],
+        over=[
+            knob("--x:x --y:share", drag="share"),
+            note("--x:x --y:share", "share_said", side="falling"),
+        ],
         data_drag="share",
         data_tip="share",
     )

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from posenc import angles
-from posenc.show.live.marks import fixed, h
+from posenc.show.live.marks import fixed, grouped, h
 
 RADIUS = 44  # of a dial, in its own units: 100 across
 
@@ -65,7 +65,7 @@ def clock_row(dials: Sequence[Element], *, narrow: int = 4) -> Element:
 def period(wavelength: float, unit: str = "words") -> Element:
     """How far a hand goes round in."""
     digits = 1 if wavelength < 10 else 0
-    said = f"{fixed(wavelength, digits)} {unit}".rstrip()
+    said = f"{grouped(fixed(wavelength, digits))} {unit}".rstrip()
     return h("span", said, class_="period", aria_hidden="true")
 
 

@@ -257,11 +257,11 @@ def lines(
     room = f"--value:{longest};--letters:{letters}"
     ends_at = [gone == 0 and 0 <= share <= 1 for gone, share in zip(left, shares, strict=True)]
     leads = [  # from the line's end to its name, where that had to give way
-        h("path", d=path([(0, 1 - share), (1, 1 - at)]), style=each.get("style"))
+        h("path", d=path([(0, 100 * (1 - share)), (100, 100 * (1 - at))]), style=each.get("style"))
         for each, share, at, there in zip(named, shares, heights, ends_at, strict=True)
         if there and abs(share - at) > 0.2 * LETTERS / HEIGHT
     ]
-    box = {"viewBox": "0 0 1 1", "preserveAspectRatio": "none"}
+    box = {"viewBox": "0 0 100 100", "preserveAspectRatio": "none"}  # or they are blurred
     names_beside = [h("svg", *leads, class_="leads", **box), *named]
     stands = "at ", h("b", data_set="text:x_said")  # what all values beside the names are at
     picture.append(h("div", *stands, class_="stands", aria_hidden="true"))
