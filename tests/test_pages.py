@@ -349,6 +349,49 @@ class TestSets:
             sets.state(buckets, "d", "2.5")
 
 
+PREVIEWS = """# T
+
+See {eq}`eq-a`, {eq}`eq-b`, {numref}`fig-a`, {numref}`fig-b` and {doc}`other`.
+
+$$ a = b $$ (eq-a)
+
+```{figure} a.svg
+:name: fig-a
+
+A figure, *drawn*, of {eq}`eq-a`.
+```
+
+```{toctree}
+other
+```
+"""
+OTHER = """# O
+
+$$ c = d $$ (eq-b)
+
+```{figure} a.svg
+:name: fig-b
+
+Elsewhere.
+```
+"""
+
+
+def test_a_link_carries_what_it_leads_to(tmp_path):
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "chapters" / "a.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    settings = f"{MATHML}\nnumfig = True"
+    extensions = ("_ext.formulas", "_ext.previews")
+    run, pages = build(tmp_path, *extensions, settings=settings, index=PREVIEWS, other=OTHER)
+    assert run.returncode == 0, run.stderr
+    links = pages["index"].select(".body p")[0].select(".has-definition > a")
+    tips = [pages["index"].find(id=link["aria-describedby"]) for link in links]
+    assert [tip["role"] for tip in tips] == ["tooltip"] * 4
+    assert [tip.math and tip.math["data-tex"] for tip in tips] == ["a = b", "c = d", None, None]
+    assert [tip.text for tip in tips[2:]] == ["A figure, drawn, of (1).", "Elsewhere."]
+    assert not any(tip("a") for tip in tips)
+
+
 class TestGlossary:
     index = "# T\n\nTwo {term}`pairs <pair>`.\n\n```{toctree}\nglossary\n```\n"
 

@@ -1883,6 +1883,42 @@ def pointing_problems(page: Page) -> list[str]:
     return problems
 
 
+def preview_problems(page: Page) -> list[str]:
+    """Links to figures, formulas and papers that do not show them, or do so on paper."""
+    problems = page.evaluate(
+        """async () => {
+          const links = [...document.querySelectorAll("article section :is(p, li) a")].filter(
+            (e) => !e.closest("table, .headerlink, [role=tooltip]") &&
+              (/#(fig|equation)-/.test(e.href) || e.closest(".bibtex-citation")));
+          const problems = links.length < 3 ? [`${links.length} links`] : [];
+          for (const link of links) {
+            const text = link.parentElement.querySelector(":scope > [role=tooltip]");
+            const complain = (what) => problems.push(`${link.innerText}: ${what}`);
+            if (!text) { complain("shows nothing"); continue; }
+            link.focus({ preventScroll: true });
+            await new Promise((done) => requestAnimationFrame(done));
+            const here = link.getAttribute("href").startsWith("#");
+            const goal = here && document.getElementById(link.hash.slice(1));
+            const drawn = goal && goal.matches("figure") && goal.querySelector(".live, .drawing");
+            const picture = text.querySelector(".picture");
+            if (!drawn !== !picture) complain(drawn ? "no picture" : "a wrong picture");
+            if (picture?.querySelector("script, [name], [id^='fig']")) complain("a live picture");
+            if (picture && picture.getBoundingClientRect().height < 60) complain("a flat picture");
+            if (link.hash.startsWith("#equation") && !text.querySelector("math"))
+              complain("no formula");
+            if (document.querySelectorAll(".picture").length > 1) complain("pictures pile up");
+            link.blur();
+          }
+          return problems;
+        }"""
+    )
+    page.emulate_media(media="print")
+    if page.locator("[role=tooltip]").filter(visible=True).count():
+        problems.append("printed")
+    page.emulate_media(media="screen")
+    return problems
+
+
 @one_visit(CHAPTERS, reduced_motion="reduce")  # or a sidebar slides over the text for a while
 class TestQuestionsAndTerms:
     def test_predict_boxes_answer(self, visited):
@@ -1895,12 +1931,17 @@ class TestQuestionsAndTerms:
     def test_the_first_tap_shows_a_definition_and_the_second_follows(self, browser, home, visited):
         with visit(browser, home, visited.path, has_touch=True, viewport=PHONE) as touched:
             open_everything(touched.page)
-            term = touched.page.locator(".has-definition").first
+            term = touched.page.locator(".has-definition:not(.elsewhere)").first
             term.locator("a").tap()
             assert term.locator("[role=tooltip]").is_visible()
             assert touched.page.url == home + visited.path
             term.locator("a").tap()
             touched.page.wait_for_url("**/glossary.html#*")
+
+    def test_a_link_shows_the_figure_formula_or_paper_that_it_leads_to(self, visited):
+        open_everything(visited.page)
+        lay_out(visited.page)
+        expect_none(preview_problems(visited.page))
 
     def test_a_definition_lies_over_a_seal_that_was_just_opened(self, visited):
         open_everything(visited.page)

@@ -74,8 +74,27 @@ for (const event of ["pointerover", "focusin"]) {
   document.addEventListener(event, ({ target }) => {
     document.documentElement.classList.remove("no-definitions");
     const term = target.closest?.(".has-definition");
-    if (term) place(term.querySelector("[role=tooltip]"));
+    if (!term) return;
+    portray(term);
+    place(term.querySelector("[role=tooltip]"));
   });
+}
+
+// What is shown of a figure of this page has its picture, as it stands.
+function portray(term) {
+  const figure = document.getElementById(term.querySelector(":scope > a").hash.slice(1));
+  const shown = figure?.matches("figure") && figure.querySelector(".live, .drawing");
+  if (!shown || term.querySelector(".picture")) return;
+  document.querySelector(".picture")?.remove();
+  const picture = document.createElement("span"), copy = shown.cloneNode(true);
+  Object.assign(picture, { className: "picture", ariaHidden: "true", inert: true });
+  for (const part of copy.querySelectorAll("script, style, .controls, .rail, .reading, .reset, .tip, [role=status]"))
+    part.remove();
+  const painted = shown.querySelectorAll("canvas");
+  copy.querySelectorAll("canvas").forEach((canvas, n) => canvas.getContext("2d").drawImage(painted[n], 0, 0));
+  delete copy.dataset.figure;
+  picture.append(copy);
+  term.querySelector("[role=tooltip]").prepend(picture);
 }
 
 // The contents of the book and of a page, where they are drawers: one closes by a button, by Escape
