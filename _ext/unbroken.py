@@ -1,4 +1,4 @@
-"""What a line must not break: a formula and the comma after it, a name such as GPT-J.
+"""What a line must not break: a formula and the comma after it, a name such as GPT-J, 1e-8.
 
 A browser may end a line after any formula or button, and then the next begins with a full stop. And
 no caption ends with one short word on a line of its own.
@@ -13,7 +13,7 @@ from _ext.sets import sets
 
 CLASS = "unbroken"
 OPENS, CLOSES = re.compile(r"[(\[“]+$"), re.compile(r"[.,;:!?)\]”…]+")
-NAME = re.compile(r"\b[A-Z]\w*-\w{1,2}\b")  # GPT-J, Transformer-XL: a tail too short for a line
+NAME = re.compile(r"\b(?:[A-Z]\w*-\w{1,2}|[\d.]+e-\d+)\b")  # GPT-J, 1e-8: too short a tail
 END = 12  # letters of a caption's last line, at least
 VERBATIM = nodes.literal | nodes.literal_block | nodes.math | nodes.math_block | nodes.raw
 

@@ -824,9 +824,7 @@ class TestExercises:
 
 
 class TestUnbroken:
-    text = (
-        "# T\n\nBy GPT-J ($a$), not `GPT-J` and re-use, so $b$. Then $c$ alone, **$d$**, “$e$”.\n"
-    )
+    text = "# T\n\nBy GPT-J ($a$), not `GPT-J` and re-use, $b$. $c$ alone, **$d$**, “$e$”, 1e-8.\n"
 
     def test_a_formula_keeps_its_punctuation_and_a_name_its_tail(self, tmp_path):
         run, pages = build(
@@ -834,7 +832,7 @@ class TestUnbroken:
         )
         assert run.returncode == 0, run.stderr
         held = pages["index"].select(".unbroken")
-        assert [each.text for each in held] == ["GPT-J", "(a),", "b.", "“e”."]
+        assert [each.text for each in held] == ["GPT-J", "(a),", "b.", "“e”,", "1e-8"]
         assert pages["index"].p.text == self.text[5:].strip().replace("$", "").replace(
             "`", ""
         ).replace("**", "")

@@ -468,6 +468,9 @@ def print_problems(page: Page) -> list[str]:
             ...all(".guess svg").filter((e) => shown(e) && !drawn(e.querySelector(".truth")))
               .map((e) => `not printed: the truth of ${e.ariaLabel}`),
             ...all(controls).filter(shown).map((e) => `printed: ${e.className}`),
+            ...all("details > summary").filter((e) => shown(e) && ["::before", "::after"]
+              .some((part) => /[▸▾]/.test(getComputedStyle(e, part).content)))
+              .map((e) => `printed: the sign of ${e.textContent.slice(0, 40)}`),
             ...all("article, article h1, .covered > *, .trap > p, .seal > summary")
               .concat(all(".predict > .choice > p"))
               .filter((e) => !shown(e) && e.textContent.trim())
