@@ -24,12 +24,14 @@ def preview(app: Sphinx, here: nodes.document, link: nodes.reference) -> list[no
     formula = anchor.startswith("equation-")
     if not formula and "std-numref" not in getattr(link[0], "attributes", {}).get("classes", ()):
         return []
-    there = here
-    if path:
-        uri = app.builder.get_target_uri
-        names = [name for name in app.env.found_docs if uri(name).endswith(path)]
-        there = app.env.get_doctree(min(names, key=len))
-    return equation(there, anchor) if formula else caption(there, anchor)
+    find = equation if formula else caption
+    if not path:
+        return find(here, anchor)
+    uri = app.builder.get_target_uri
+    name = min((name for name in app.env.found_docs if uri(name).endswith(path)), key=len)
+    title = f"{link.astext()}, {app.env.titles[name].astext()}"
+    found = find(app.env.get_doctree(name), anchor)
+    return [nodes.inline("", title, classes=["source"]), *found] if found else []
 
 
 def equation(there: nodes.document, anchor: str) -> list[nodes.Node]:

@@ -497,13 +497,13 @@ class TestComparing:
         assert min(looks) > 4.5
 
     def test_a_logarithmic_curve_has_its_factors_evenly_apart(self, window):
-        look = {**CURVE, "log": True, "xticks": [8, 64, 512]}
-        guess = guess_curve([8, 64, 512], [1, 0, -1], knots=3, **look)
+        look = {**CURVE, "log": True, "xticks": [16, 256, 4096]}
+        guess = guess_curve([16, 256, 4096], [1, 0, -1], knots=3, **look)
         assert data(guess)["places"] == pytest.approx([0, 0.5, 1])
         texts = [text.text for text in soup(guess).select(".wide text")]
-        assert texts[:3] == ["8", "64", "512"]
+        assert texts[:3] == ["16", "256", "4,096"]
         assert [span.text for span in soup(guess).select("label span")] == [
-            "at 8", "at 64", "at 512",
+            "at 16", "at 256", "at 4,100",
         ]  # fmt: skip
         assert compared(window, guess, [1, 0.5, 0])[1].startswith("Close enough: ")
 

@@ -193,8 +193,8 @@ def number(page: str) -> int:
 
 # Beside the story: folds, boxes, notes, code, pictures, tables, formulas, and what comes after it.
 BESIDE = """details, .admonition, h2 + .cover, aside, .margin, script, style, math, .math, figure,
-table, .live, .cell_input, .cell_output, .about-page, .colophon, .headerlink, #exercises,
-#where-this-comes-from
+[role=tooltip], table, .live, .cell_input, .cell_output, .about-page, .colophon, .headerlink,
+#exercises, #where-this-comes-from
 """
 MOST_WORDS = {7: 3900}  # a study, with all its evidence; of the others a quarter of an hour
 MOST_LINES = 120  # of code that nobody folded

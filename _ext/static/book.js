@@ -80,7 +80,7 @@ for (const event of ["pointerover", "focusin"]) {
   });
 }
 
-// What is shown of a figure of this page has its picture, as it stands.
+// What is shown of a figure of this page has its picture, as it stands, whole and small.
 function portray(term) {
   const figure = document.getElementById(term.querySelector(":scope > a").hash.slice(1));
   const shown = figure?.matches("figure") && figure.querySelector(".live, .drawing");
@@ -95,6 +95,9 @@ function portray(term) {
   delete copy.dataset.figure;
   picture.append(copy);
   term.querySelector("[role=tooltip]").prepend(picture);
+  const { offsetWidth: width, offsetHeight: height } = shown;
+  copy.style.width = `${width}px`;
+  copy.style.zoom = Math.min(picture.clientWidth / width, (0.45 * window.innerHeight) / height);
 }
 
 // The contents of the book and of a page, where they are drawers: one closes by a button, by Escape
@@ -147,7 +150,7 @@ document.addEventListener("click", ({ target }) => {
   const from = target.closest?.("article :is(a[href^='#']:not(.headerlink), button.sets)");
   const to = from?.hash ? from.hash.slice(1) : from?.dataset.of;
   const goal = to && document.getElementById(decodeURIComponent(to));
-  if (!goal) return;
+  if (!goal || from.parentElement === untouched) return; // a first tap leads nowhere
   const here = from.getBoundingClientRect().top, box = goal.getBoundingClientRect();
   const seen = from.matches("button") && fits((goal.querySelector(".live") ?? goal).getBoundingClientRect());
   const ends = seen ? [box.top, box.bottom] : [box.top]; // of a figure that is seen whole, the nearer

@@ -209,7 +209,7 @@ def guess_curve(
         f"{ylabel} against {xlabel}, to draw on", drawn, "pull the line, or draw it from end to end"
     )
     knot = np.linspace(spots[0], spots[-1], knots)
-    at = [f"at {number:.3g}" for number in (np.exp(knot) if log else knot)]
+    at = [f"at {_three_digits(number)}" for number in (np.exp(knot) if log else knot)]
     sliders = f"<details><summary>Set it by sliders</summary>{_sliders(at)}</details>"
     return Guess(f"to draw: {ylabel} against {xlabel}", pictures, sliders, data)
 
