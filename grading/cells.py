@@ -10,7 +10,10 @@ _DISORDER = re.compile(r"[^\x00-\x7f]{1000}")  # sorting its marks would take qu
 _REST = r"(?:[^\n\\]++|\\[\s\S])*+"  # of a line, and of those that continue it
 _MAGIC = re.compile(rf"^([ \t]*)(?:([!%]){_REST}|\?[^\n]*|[\w.]+\?{{1,2}}[ \t]*$)", re.MULTILINE)
 _VALUE = re.compile(rf"=[ \t]*([!%])(?=[ \t]*\w){_REST}")
-_TIMED = re.compile(r"^([ \t]*)%{1,2}(?:time|timeit|prun|memit)\b(?:[ \t]+-\w[ \t]*\d*)*", re.M)
+_OPTION = r"[ \t]+-(?:[slTD][ \t]*\S+|\w+(?:[ \t]*\d+)?+)"
+_TIMED = re.compile(
+    rf"^([ \t]*)%{{1,2}}(?:time|timeit|prun|memit)\b(?:{_OPTION})*+[ \t]*+", re.MULTILINE
+)
 TEXT = r"""
     \"\""(?:[^\\"]++ | \\. | "(?!""))*+ (?:\"\""|\Z)
     | '''(?:[^\\']++ | \\. | '(?!''))*+ (?:'''|\Z)

@@ -26,6 +26,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 
 _TIMED = re.compile(r"\A\s*%%(?:time|capture)\b.*\n")  # its statements are run one by one
 _MAGIC = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
@@ -127,8 +128,18 @@ def _left(shell, source, error):
     if trace is None:  # it never ran
         return []
     line, _, column, _ = list(trace.tb_frame.f_code.co_positions())[trace.tb_lasti // 2]
-    left = _below(ast.parse(shell.transform_cell(source)).body, (line, column))
-    return [ast.unparse(ast.fix_missing_locations(node)) for node in left]
+    source = shell.transform_cell(source)
+    lines = source.split("\n")
+    return [_written(node, lines) for node in _below(ast.parse(source).body, (line, column))]
+
+
+def _written(node, lines):
+    """A statement as code: as it stands where `ast` cannot write it, for its signs or its depth."""
+    stands = hasattr(node, "lineno")  # and was not made here
+    try:
+        return ast.unparse(ast.fix_missing_locations(node))
+    except (ValueError, RecursionError):
+        return textwrap.dedent("\n".join(lines[_start(node)[0] - 1 : node.end_lineno] * stands))
 
 
 def _below(body, place):
@@ -156,6 +167,8 @@ def _inside(node, place):
     blocks = [getattr(part, name, ()) for part in parts for name in ("body", "orelse", "finalbody")]
     block = next((b for b in blocks if b and _start(b[0]) <= place < _end(b[-1])), [])
     left = _below(block, place)
+    if not left and block is getattr(node, "body", None) and getattr(node, "handlers", ()):
+        return node.orelse
     if not left or block is not getattr(node, "body", None):
         return left
     if isinstance(node, ast.For | ast.AsyncFor | ast.While):

@@ -507,6 +507,17 @@ ATTACKS: dict[str, Attack] = {
         points=FULL,
         note="passed over",
     ),
+    "below_a_line_that_failed": Attack(  # be it written with what ast cannot write
+        ("import posenc\ntry:\n    theirs = posenc.phasors(1)\nexcept ImportError:\n    pass\nelse:"
+         + HONEST["sinusoidal"].replace("\n", "\n    "),
+         HONEST["dot_product"] + "\nposenc.phasors(1)\n"
+         "print(f\"{'\U0001f469\u200d\U0001f52c right' if True else 'wrong'}\")",
+         HONEST["moved"] + "\nposenc.phasors(1)\nprint(" + " + ".join(["'a'"] * 400) + ")",
+         "posenc.phasors(1)\nif True:\n    said = f\"{'\u3000'}\"\n"
+         + HONEST["mended_sinusoidal"]),
+        points=FULL,
+        note="passed over",
+    ),
     # Honest, with the magics of every day
     "plots": Attack(
         ("%matplotlib inline\n%load_ext autoreload\n%autoreload 2\n" + IMPORTS

@@ -635,6 +635,8 @@ def test_a_name_of_ones_own_is_so_in_its_scope_alone(code):
     "%%bash\n# what is here\npip install -q \\\n  einops\n\nls -l | head", "%%shell\npip list",
     "%tensorboard --logdir x\n%lprun -f f f(2)\n%watermark -v\n%set_env X=1\n%pip3 list",
     "torch.set_default_device('mps' if torch.backends.mps.is_available() else 'cpu')",
+    "%time f(1)\nmodel.eval()\nre.compile('a')", "%timeit -n100 -r 3 -o -q f()\nmodel.eval()",
+    "%prun -s cumulative -q f()\nmodel.eval()", "if x:\n    %time f(1)\n    model.eval()",
 ])  # fmt: skip
 def test_nobody_is_accused_of_words(code):
     assert odd(code) == []
