@@ -1907,6 +1907,9 @@ def preview_problems(page: Page) -> list[str]:
             if (!drawn !== !picture) complain(drawn ? "no picture" : "a wrong picture");
             if (picture?.querySelector("script, [name], [id^='fig']")) complain("a live picture");
             if (picture && picture.getBoundingClientRect().height < 60) complain("a flat picture");
+            const [outer, inner] = [text, picture?.firstElementChild ?? text].map(
+              (e) => e.getBoundingClientRect());
+            if (inner.left < outer.left || inner.right > outer.right + 1) complain("a cut picture");
             if (link.hash.startsWith("#equation") && !text.querySelector("math"))
               complain("no formula");
             if (document.querySelectorAll(".picture").length > 1) complain("pictures pile up");
@@ -1920,6 +1923,17 @@ def preview_problems(page: Page) -> list[str]:
         problems.append("printed")
     page.emulate_media(media="screen")
     return problems
+
+
+@pytest.mark.parametrize("page", [CHAPTERS[1], CHAPTERS[4]])
+def test_a_first_tap_on_a_figure_puts_no_way_back_into_the_bar(browser, home, page):
+    with visit(browser, home, page, has_touch=True, viewport=PHONE) as touched:
+        open_everything(touched.page)
+        links = touched.page.locator(".elsewhere:has(> a[href^='#fig-'])")
+        link = links.filter(visible=True).first
+        link.locator("a").tap()
+        assert link.locator("[role=tooltip]").is_visible()
+        assert not touched.page.locator(".back-to-text").count()
 
 
 @one_visit(CHAPTERS, reduced_motion="reduce")  # or a sidebar slides over the text for a while

@@ -96,8 +96,8 @@ function portray(term) {
   picture.append(copy);
   term.querySelector("[role=tooltip]").prepend(picture);
   const { offsetWidth: width, offsetHeight: height } = shown;
-  copy.style.width = `${width}px`;
-  copy.style.zoom = Math.min(picture.clientWidth / width, (0.45 * window.innerHeight) / height);
+  const zoom = Math.min(picture.clientWidth / width, (0.45 * window.innerHeight) / height);
+  Object.assign(copy.style, { width: `${width}px`, margin: "0 auto", zoom });
 }
 
 // The contents of the book and of a page, where they are drawers: one closes by a button, by Escape
