@@ -164,7 +164,9 @@ def judge(
     remarks += _missing(marks, notebook.words("\n".join(code)), cells)
     uses = Uses(cells, assignment.given_lines)
     sources = {str(n): source for n, (kind, source) in enumerate(cells) if kind == "code"}
-    raised = [f"below “{where[int(n)]}”: {plain(text)}" for n, text in report["raised"].items()]
+    raised = [
+        f"below {quoted(where[int(n)], 60)}: {plain(text)}" for n, text in report["raised"].items()
+    ]
     if len(raised) > _MOST:
         raised[_MOST:] = [f"and in {len(raised) - _MOST} more cells"]
     return Graded(
@@ -305,7 +307,8 @@ def _left_out(reasons: dict[str, str], where: list[str]) -> list[str]:
         same = number == last + 1 and reasons[str(number)] == reasons[str(last)]
         groups[-1].append(number) if same else groups.append([number])
     return [
-        f"cell {group[0] + 1}, below {where[group[0]]!r}, was left out: {reasons[str(group[0])]}"
+        f"cell {group[0] + 1}, below {quoted(where[group[0]])}, was left out: "
+        f"{reasons[str(group[0])]}"
         if len(group) == 1
         else f"cells {group[0] + 1} to {group[-1] + 1} were left out: {reasons[str(group[0])]}"
         for group in groups

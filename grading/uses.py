@@ -193,11 +193,12 @@ def _handed_in(tree: ast.AST, above: Sequence[int]) -> Iterator[ast.AST]:
 
 def _odd_words(text: str) -> set[str]:
     text = re.sub(r"\\\r?\n", " ", text)
-    used = _PARTS["os"] | _PARTS["sys"] | _BUILTIN | _MODULES
-    pattern = rf"\b({'|'.join(sorted(used))})[ \t]*[(.]|\.[ \t]*({'|'.join(sorted(used))})\b"
+    used = _PARTS["os"] | _PARTS["sys"] | _MODULES
+    parts, builtin = "|".join(sorted(used)), "|".join(sorted(_BUILTIN))
+    pattern = rf"\b({parts})[ \t]*[(.]|\.[ \t]*({parts})\b|(?<![\w.])({builtin})[ \t]*[(.]"
     called = {word for pair in re.findall(pattern, text) for word in pair if word}
     imported = {w for line in re.findall(r"\b(?:import|from)\b[^\n]*", text) for w in line.split()}
-    return notebook.words(text) & ODD | called | imported & (used | _MODULES)
+    return notebook.words(text) & ODD | called | imported & (used | _BUILTIN)
 
 
 def _is_usual(line: str) -> bool:

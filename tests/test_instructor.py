@@ -567,7 +567,7 @@ def test_no_text_of_a_student_commands_a_terminal(assignment):
     one = judge("ann", cells, report, assignment)
     for text in (*one.remarks, *one.flags, *one.raised):
         assert text.isprintable()
-    assert one.remarks[0].startswith("cell 2, below 'x")
+    assert one.remarks[0].startswith("cell 2, below “x")
 
 
 def odd(code):
@@ -636,6 +636,7 @@ def test_a_name_of_ones_own_is_so_in_its_scope_alone(code):
     "%tensorboard --logdir x\n%lprun -f f f(2)\n%watermark -v\n%set_env X=1\n%pip3 list",
     "torch.set_default_device('mps' if torch.backends.mps.is_available() else 'cpu')",
     "%time f(1)\nmodel.eval()\nre.compile('a')", "%timeit -n100 -r 3 -o -q f()\nmodel.eval()",
+    "f'{d['a']} rows'\nmodel.eval()\nre.compile('a')",
     "%prun -s cumulative -q f()\nmodel.eval()", "if x:\n    %time f(1)\n    model.eval()",
 ])  # fmt: skip
 def test_nobody_is_accused_of_words(code):
