@@ -154,13 +154,17 @@ def _below(body, place):
 def _inside(node, place):
     """What is left in a statement that raised: in a block, what stands below the place.
 
-    Of a loop it is one round, of `with` whose own line raised all of its block. Where one `import`
-    of several names raised, each of these comes, alone.
+    Of a loop it is one round, of `with` whose own line raised all of its block, of a definition
+    whose decorator raised the definition without any. Where one `import` of several names raised,
+    each of these comes, alone.
     """
     if isinstance(node, ast.Import):
         return [ast.Import([name]) for name in node.names] if len(node.names) > 1 else []
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return []
+        if not node.decorator_list or place >= (node.lineno, node.col_offset):
+            return []
+        node.decorator_list = []
+        return [node]
     if isinstance(node, ast.With | ast.AsyncWith) and place < _start(node.body[0]):
         return node.body
     parts = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]

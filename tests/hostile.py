@@ -513,7 +513,7 @@ ATTACKS: dict[str, Attack] = {
          HONEST["dot_product"] + "\nposenc.phasors(1)\n"
          "print(f\"{'\U0001f469\u200d\U0001f52c right' if True else 'wrong'}\")",
          HONEST["moved"] + "\nposenc.phasors(1)\nprint(" + " + ".join(["'a'"] * 400) + ")",
-         "posenc.phasors(1)\nif True:\n    said = f\"{'\u3000'}\"\n"
+         "posenc.phasors(1)\nif True:\n    said = f\"{'\u3000'}\"\n@posenc.phasors"
          + HONEST["mended_sinusoidal"]),
         points=FULL,
         note="passed over",
