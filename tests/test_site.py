@@ -683,7 +683,8 @@ class TestColumn:
 
     def test_no_room_is_left_behind_a_root_and_its_bar_touches_nothing(self, visited):
         roots = visited.page.evaluate(
-            """() => [...document.querySelectorAll("msqrt")].map((root) => {
+            """() => [...document.querySelectorAll("msqrt")].filter(
+              (root) => root.getBoundingClientRect().width).map((root) => {
               const { fontSize, marginRight } = getComputedStyle(root);
               const [out, within] = [root, root.lastElementChild]
                 .map((e) => e.getBoundingClientRect());

@@ -96,7 +96,7 @@ function portray(term) {
   picture.append(copy);
   term.querySelector("[role=tooltip]").prepend(picture);
   const { offsetWidth: width, offsetHeight: height } = shown;
-  const zoom = Math.min(picture.clientWidth / width, (0.45 * window.innerHeight) / height);
+  const zoom = Math.min(picture.clientWidth / width, (0.28 * window.innerHeight) / height);
   Object.assign(copy.style, { width: `${width}px`, margin: "0 auto", zoom });
 }
 
