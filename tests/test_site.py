@@ -682,6 +682,8 @@ class TestColumn:
         expect_none(narrow)
 
     def test_no_room_is_left_behind_a_root_and_its_bar_touches_nothing(self, visited):
+        lay_out(visited.page)  # with its letters
+        visited.page.evaluate("() => document.fonts.ready.then(() => 0)")
         roots = visited.page.evaluate(
             """() => [...document.querySelectorAll("msqrt")].filter(
               (root) => root.getBoundingClientRect().width).map((root) => {
