@@ -64,7 +64,7 @@ test: $(READY) lint tools
 	@echo "==> The book, and every notebook strictly compared with what is committed: minutes"
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target built compared
 	@echo "==> Unit, parity and property tests, and the built site in a browser"
-	@$(PYTEST) -n $$(($(JOBS) + 1)) -m "not alone" tests # one more, for some wait
+	@$(PYTEST) --no-loadscope-reorder -n $$(($(JOBS) + 1)) -m "not alone" tests # one more, for some wait
 	@$(BIN)/python -m pytest -q -m alone $$(grep -l mark.alone tests/test_*.py)
 
 built: book
