@@ -29,7 +29,7 @@ def preview(app: Sphinx, here: nodes.document, link: nodes.reference) -> list[no
         return find(here, anchor)
     uri = app.builder.get_target_uri
     name = min((name for name in app.env.found_docs if uri(name).endswith(path)), key=len)
-    title = f"{link.astext()}, {app.env.titles[name].astext()}"
+    title = f"{link.astext()}, {app.env.titles[name].astext()}. "
     found = find(app.env.get_doctree(name), anchor)
     return [nodes.inline("", title, classes=["source"]), *found] if found else []
 
