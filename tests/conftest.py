@@ -28,10 +28,11 @@ settings.load_profile("same")
 
 @pytest.fixture(autouse=True)
 def figures_closed():
-    """Close what a test drew: matplotlib warns of the 21st open figure, whose test did nothing."""
+    """Close what a test drew, and undo its style: matplotlib warns of the 21st open figure."""
     yield
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
+        pyplot.rcdefaults()
 
 
 @pytest.fixture

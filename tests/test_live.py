@@ -149,7 +149,8 @@ INK = {"light": ("#323232", "#ffffff"), "dark": ("#ced6dd", "#14181e")}
 
 @functools.cache
 def figure(name):
-    return FIGURES[name]()
+    with plt.style.context("posenc.show.book"):
+        return FIGURES[name]()
 
 
 @pytest.fixture(scope="module")

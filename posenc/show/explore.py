@@ -4,6 +4,7 @@ import html
 import itertools
 import math
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -115,7 +116,7 @@ class Explorer:
             dict(zip(names, values, strict=True))
             for values in itertools.product(*self.controls.values())
         ]
-        frames = [self.frame(values) for values in combinations]
+        frames = _as_high([self.frame(values) for values in combinations])
         lines: dict[str, int] = {}
         for text in itertools.chain.from_iterable(frames):
             for line in text.split("\n"):
@@ -219,6 +220,20 @@ class Explorer:
 def _ordered(values: Sequence[object]) -> list[object]:
     values = list(values)
     return [False, True] if _is_switch(values) else values
+
+
+def _as_high(frames: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The same drawings, each as high as the highest of its kind: none pushes what stands below."""
+    return list(zip(*map(_evened, zip(*frames, strict=True)), strict=True))
+
+
+def _evened(drawings: Sequence[str]) -> list[str]:
+    boxes = [re.search(r'viewBox="0 0 (\S+) (\S+)"', text) for text in drawings]
+    highest = max(float(box[2]) / float(box[1]) for box in boxes)
+    return [
+        text.replace(box[0], f'viewBox="0 0 {box[1]} {round(highest * float(box[1]), 2):g}"', 1)
+        for text, box in zip(drawings, boxes, strict=True)
+    ]
 
 
 def _is_switch(values: Sequence[object]) -> bool:
