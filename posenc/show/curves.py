@@ -77,7 +77,7 @@ def name_lines(ax: Axes) -> None:
     inner = apart([(share - gap / 2) / (1 - gap) for _, share in ends], gap / (1 - gap))
     heights = [gap / 2 + (1 - gap) * share for share in inner]
     pushed = [(height - share) * high for height, (_, share) in zip(heights, ends, strict=True)]
-    across = 16 if max(map(abs, pushed), default=0) > _NAME / 2 else 7  # room for thin lines
+    across = 16 if max(map(abs, pushed), default=0) > _NAME / 4 else 7  # room for thin lines
     for line, text, (x, share), up in zip(named, texts, ends, pushed, strict=True):
         red, green, blue = to_rgb(line.get_color())
         look = {"color": "0.35" if red == green == blue else line.get_color(), "va": "center"}

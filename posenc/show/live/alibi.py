@@ -87,7 +87,7 @@ def alibi(*, num_heads: int = 8, head: int = 7, distance: int = 512) -> LiveFigu
         )
 
     ends = 0, OCTAVES
-    ticks = {octave: str(2**octave) for octave in range(0, OCTAVES, 3)}
+    ticks = {octave: str(2**octave) for octave in range(0, OCTAVES, 5)}
     axis = {
         "x": ends,
         "xticks": with_ends(ticks, "1", grouped(str(2**OCTAVES)), ends),

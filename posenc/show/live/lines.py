@@ -35,6 +35,7 @@ from posenc.show.live.marks import (
 HEIGHT, LETTERS = 19, 1.4  # of the picture, and of a name beside it, in em
 TOP = 0.85  # of the picture: who ends there has left it
 PHONE, LETTER = 17, 0.56  # width of the picture on a narrow phone, and of a letter, in em
+CORNER = 0.03  # of the height: no number of y stands there, beside the first of x
 CLEAR = 0.8  # of a name in the picture from its line, in em: the ring has room between them
 
 
@@ -231,7 +232,7 @@ def lines(
         x=ends,
         y=(low, high),
         xticks=_ticks(places, xscale),
-        yticks=round_ticks(low, high),
+        yticks=round_ticks(low + CORNER * (high - low), high),
         xlabel=xlabel,
         ylabel=ylabel,
         height=f"{HEIGHT}em",

@@ -290,7 +290,7 @@ def round_ticks(low: float, high: float, most: int = 6) -> dict[float, str]:
 def with_ends(ticks: Mapping[float, str], low: str, high: str, ends: tuple[float, float]) -> dict:
     """Ticks of an axis that a slider runs along: each end has its number, with room around it.
 
-    Numbers of one or two letters need half of the room of others.
+    Numbers of one or two letters need less room than others.
 
     Args:
         ticks: where -> what stands there.
@@ -299,11 +299,11 @@ def with_ends(ticks: Mapping[float, str], low: str, high: str, ends: tuple[float
         ends: where they are.
 
     Example:
-        >>> with_ends({0: "0", 20: "20", 40: "40", 60: "60"}, "0", "63", (0, 63))
-        {0: '0', 20: '20', 40: '40', 63: '63'}
+        >>> with_ends({0: "0", 20: "20", 40: "40", 60: "60"}, "0", "64", (0, 64))
+        {0: '0', 20: '20', 40: '40', 64: '64'}
     """
     longest = max(map(len, [*ticks.values(), low, high]))
-    room = (0.1 if longest > 2 else 0.05) * (ends[1] - ends[0])
+    room = (0.1 if longest > 2 else 0.08) * (ends[1] - ends[0])
     inner = {at: text for at, text in ticks.items() if ends[0] + room < at < ends[1] - room}
     return {ends[0]: low, **inner, ends[1]: high}
 
