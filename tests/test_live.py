@@ -1052,6 +1052,45 @@ def test_a_number_at_a_falling_line_does_not_cut_it(opened, width):
                 assert box["x"] + box["width"] <= whole["x"] + whole["width"]
 
 
+@pytest.mark.parametrize("name", ["wave", "lines", "alibi"])
+def test_a_drag_that_begins_at_the_axis_selects_no_text(opened, name):
+    with opened(name) as page:
+        box = page.locator(".xticks").first.bounding_box()
+        page.mouse.move(box["x"] + 1, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] - 60, steps=4)
+        page.mouse.up()
+        assert page.evaluate("String(getSelection())") == ""
+
+
+@pytest.mark.parametrize("width", [1024, 390])
+@pytest.mark.parametrize("name", ["lines", "rotated_pair"])
+def test_the_ring_of_a_slider_touches_neither_its_name_nor_its_value(opened, name, width):
+    with opened(name, width=width) as page:
+        page.add_style_tag(
+            content=":focus-visible { outline: 3px solid red !important; }"
+        )  # book.css
+        bar = page.locator(".controls [type=range]").first
+        bar.press("ArrowRight")
+        ring, *words = bar.evaluate(
+            """(bar) => {
+              const { outlineOffset, outlineWidth } = getComputedStyle(bar);
+              const out = parseFloat(outlineOffset) + parseFloat(outlineWidth);
+              const { left, right, top } = bar.getBoundingClientRect();
+              const text = document.createRange();
+              return [{ left: left - out, right: right + out, top: top - out },
+                ...[...bar.parentElement.querySelectorAll("span, output")].map((e) => {
+                  text.selectNodeContents(e);
+                  return text.getBoundingClientRect().toJSON();
+                })];
+            }"""
+        )
+        assert len(words) == 2
+        for word in words:
+            beside = max(ring["left"] - word["right"], word["left"] - ring["right"])
+            assert max(beside, ring["top"] - word["bottom"]) >= 1
+
+
 class TestLines:
     def test_a_name_that_gave_way_has_a_leader_from_the_end_of_its_line(self, opened):
         with opened("lengths") as page:
