@@ -60,17 +60,33 @@ class TestTable:
         cells = soup(table(rows, columns=["", "by", "of"], caption="c")).select("td")
         assert {cell["style"] for cell in cells} == {"text-align:right"}
 
-    def test_intervals_are_drawn_on_the_scale_of_the_table(self):
+    def test_differences_are_drawn_on_the_scale_of_the_table(self):
         entries = ["+0.50 ± 0.10", "\u22120.50 ± 0.50"], ["+0.20 (\u22120.10 to +1.00)", "-"]
         rows = [[name, *some] for name, some in zip("ab", entries, strict=True)]
         shown = soup(table(rows, columns=["", "b", "c"], caption="c"))
+        assert shown.table["style"] == "--zero:0.500"  # from -1 to 1
         drawn = [re.findall(r"[\d.]+", span["style"]) for span in shown.select("td > .span")]
-        assert drawn == [  # low, middle, high and 0, from -1 to 1
-            ["0.700", "0.750", "0.800", "0.500"],
-            ["0.000", "0.250", "0.500", "0.500"],
-            ["0.450", "0.600", "1.000", "0.500"],
+        assert drawn == [  # low, middle and high
+            ["0.700", "0.750", "0.800"],
+            ["0.000", "0.250", "0.500"],
+            ["0.450", "0.600", "1.000"],
         ]
         assert [cell.text for cell in shown.select("td")] == [*entries[0], *entries[1]]
+        assert [cell.get("data-of") for cell in shown.select("td")] == ["b", "c", "b", None]
+
+    def test_a_difference_says_what_it_is_of_and_ends_with_a_verdict(self):
+        told = ["at 1: +0.44 ± 0.13, beats", "at 2: -0.12 ± 0.10, loses", "at 3: +0.75"]
+        shown = soup(table([["a", *told]], columns=["", "b", "c", "d"], caption="c"))
+        cells = shown.select("td")
+        assert [cell["class"] for cell in cells] == [["above"], ["below"], ["open"]]
+        assert [cell.text for cell in cells] == [
+            "at 1 +0.44 ± 0.13 beats", "at 2 -0.12 ± 0.10 loses", "at 3 +0.75",
+        ]  # fmt: skip
+        assert [cell.get("data-of") for cell in cells] == [None] * 3
+
+    def test_numbers_without_an_interval_are_no_differences(self):
+        shown = soup(table([["a", "+0.44", -0.5]], columns=["", "b", "c"], caption="c"))
+        assert not shown.select(".span, .differences")
 
     def test_is_text_where_there_is_no_html(self):
         assert repr(self.table).splitlines() == [

@@ -1227,9 +1227,34 @@ def test_a_table_that_is_too_wide_fades_where_it_goes_on(browser, home):
 def test_on_a_phone_a_wide_table_keeps_its_caption_and_what_its_rows_are_in_view(browser, home):
     phone = {"width": 390, "height": 844}
     with visit(browser, home, CHAPTERS[6], viewport=phone, reduced_motion="reduce") as visited:
-        answer_everything(visited.page)
+        open_everything(visited.page)  # the widest lie in folds
         lay_out(visited.page)
         wide = visited.page.locator("article [tabindex='0'] > table.results:visible").first
+@pytest.mark.parametrize("page", CHAPTERS[6:8])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_differences_are_drawn_wide_enough_and_around_one_zero(browser, home, page, width):
+    window = {"width": width, "height": 900}
+    with visit(browser, home, page, viewport=window, reduced_motion="reduce") as visited:
+        answer_everything(visited.page)
+        lay_out(visited.page)
+        tables = visited.page.locator("table.differences").evaluate_all(
+            """(tables) => tables.filter((e) => e.checkVisibility()).map((table) => ({
+              over: table.parentElement.scrollWidth - table.parentElement.clientWidth,
+              marks: [...table.querySelectorAll(".span")].map((e) => e.getBoundingClientRect())
+                .map(({ left, width }) => [Math.round(left), Math.round(width)]),
+              says: ["before", "after"].map((side) =>
+                getComputedStyle(table.tHead.rows[0], `::${side}`).content),
+            }))"""
+        )
+        assert tables
+        for table in tables:
+            ((_, wide),) = {tuple(mark) for mark in table["marks"]}  # all begin and end alike
+            assert wide >= 110
+            assert table["over"] == 0
+            assert "worse" in table["says"][0]
+            assert "better" in table["says"][1]
+
+
         for folds in ("false", "true"):
             wide.evaluate(
                 f"(e) => {{ e.closest('.cell').querySelector('details').open = {folds} }}"

@@ -3,9 +3,13 @@
 import html
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 _SIGNED = "[+\N{MINUS SIGN}-]\\d+(?:\\.\\d+)?"
-_SPAN = re.compile(rf"({_SIGNED}) (?:± ([\d.]+)|\(({_SIGNED}) to ({_SIGNED})\))")
+_INTERVAL = rf" (?:± (?P<half>[\d.]+)|\((?P<low>{_SIGNED}) to (?P<high>{_SIGNED})\))"
+_DIFFERENCE = re.compile(
+    rf"(?:(?P<of>.+): )?(?P<told>(?P<middle>{_SIGNED})(?:{_INTERVAL})?)(?:, (?P<verdict>.+))?"
+)
 _WASH = "var(--book-teal, #0f766e)"
 
 
@@ -37,57 +41,80 @@ class Table:
 
     def _repr_html_(self) -> str:
         head = "".join(self._entry("th", "col", *each) for each in enumerate(self.columns))
+        found = [[_difference(text) for text in row[1:]] for row in self.rows]
+        flat = [one for row in found for one in row if one]
+        drawn = any(one.high > one.low for one in flat)  # one of them has an interval
+        low, high = min([0, *(one.low for one in flat)]), max([0, *(one.high for one in flat)])
         body = ""
-        spans = [span for row in self.rows for each in row if (span := _span(each))]
-        ends = min([0, *(low for low, _, _ in spans)]), max([0, *(high for *_, high in spans)])
-        for (name, *entries), (_, *depth) in zip(self.rows, self.depth, strict=True):
-            cells = [
-                self._entry("td", "", at, *each, ends=ends)
-                for at, each in enumerate(zip(entries, depth, strict=True), start=1)
-            ]
-            body += f"<tr>{self._entry('th', 'row', 0, name)}{''.join(cells)}</tr>"
+        for row, depth, differences in zip(self.rows, self.depth, found, strict=True):
+            body += f"<tr>{self._entry('th', 'row', 0, row[0])}"
+            for at, one in enumerate(differences, start=1):
+                if drawn and one:
+                    body += self._mark(at, one, low, high)
+                else:
+                    body += self._entry("td", "", at, row[at], depth[at])
+            body += "</tr>"
+        kind = "results differences" if drawn else "results"
+        zero = f' style="--zero:{-low / (high - low):.3f}"' if drawn else ""
         return (
-            f'<table class="results"><caption>{html.escape(self.caption)}</caption>'
+            f'<table class="{kind}"{zero}><caption>{html.escape(self.caption)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
-    def _entry(
-        self,
-        tag: str,
-        scope: str,
-        at: int,
-        text: str,
-        depth: float = 0,
-        ends: tuple[float, float] = (0, 0),
-    ) -> str:
+    def _entry(self, tag: str, scope: str, at: int, text: str, depth: float = 0) -> str:
         starts = [row[at].lstrip("<>~+-\N{MINUS SIGN} ")[:1] for row in self.rows]
         words = sum(map(str.isalpha, starts)) > sum(map(str.isdigit, starts))  # a dash is neither
         side = "left" if words or (at == 0 and at not in self.numbers) else "right"
         scope = f' scope="{scope}"' if scope else ""
         wash = f";background:color-mix(in oklab,{_WASH} {36 * depth:.0f}%,transparent)"
         style = f"text-align:{side}{wash if depth else ''}"
-        drawn = _draw(_span(text), *ends) if tag == "td" else ""
-        return f'<{tag}{scope} style="{style}">{html.escape(text)}{drawn}</{tag}>'
+        return f'<{tag}{scope} style="{style}">{html.escape(text)}</{tag}>'
+
+    def _mark(self, at: int, one: "_Difference", first: float, last: float) -> str:
+        """A difference in words, and on the scale of the whole table; the page's style draws it."""
+        low, middle, high = ((x - first) / (last - first) for x in (one.low, one.middle, one.high))
+        places = f"--low:{low:.3f};--at:{middle:.3f};--high:{high:.3f}"
+        own = f'<span class="of">{html.escape(one.of)}</span> ' if one.of else ""
+        many = len(self.columns) > 2 and not own
+        of = f' data-of="{html.escape(self.columns[at])}"' if many else ""
+        verdict = f" <b>{html.escape(one.verdict)}</b>" if one.verdict else ""
+        return (
+            f'<td class="{one.side}"{of}>{own}<span>{one.told}</span>{verdict}'
+            f'<i class="span" aria-hidden="true" style="{places}"></i></td>'
+        )
 
 
-def _span(text: str) -> tuple[float, float, float] | None:
-    """The low end, the middle and the high end of an interval; None if the text is none."""
-    found = _SPAN.fullmatch(text)
+class _Difference(NamedTuple):
+    """What an entry such as "searched: +0.44 ± 0.13, beats" says."""
+
+    of: str | None
+    told: str
+    low: float
+    middle: float
+    high: float
+    verdict: str | None
+
+    @property
+    def side(self) -> str:
+        """Of 0, on which the whole interval lies."""
+        if self.low < self.high and (self.low > 0 or self.high < 0):
+            return "above" if self.low > 0 else "below"
+        return "open"
+
+
+def _difference(text: str) -> _Difference | None:
+    """An entry taken apart; None if it is no difference."""
+    found = _DIFFERENCE.fullmatch(text)
     if not found:
         return None
     middle, half, low, high = (
-        float((part or "nan").replace("\N{MINUS SIGN}", "-")) for part in found.groups()
+        float((found[part] or "nan").replace("\N{MINUS SIGN}", "-"))
+        for part in ("middle", "half", "low", "high")
     )
-    return (middle - half, middle, middle + half) if found[2] else (low, middle, high)
-
-
-def _draw(span: tuple[float, float, float] | None, first: float, last: float) -> str:
-    """An interval as a line with a dot, on the scale of the whole table; the page's style draws."""
-    if not span:
-        return ""
-    low, middle, high, zero = ((x - first) / (last - first) for x in (*span, 0))
-    places = f"--low:{low:.3f};--at:{middle:.3f};--high:{high:.3f};--zero:{zero:.3f}"
-    return f'<i class="span" aria-hidden="true" style="{places}"></i>'
+    if not found["low"]:
+        half = half if found["half"] else 0.0
+        low, high = middle - half, middle + half
+    return _Difference(found["of"], found["told"], low, middle, high, found["verdict"])
 
 
 def table(
@@ -109,7 +136,9 @@ def table(
 
     Returns:
         What a notebook displays; as text it is aligned columns under the caption. Entries such as
-        "+0.44 ± 0.13" and "+0.44 (+0.31 to +0.57)" are drawn under their numbers, on one scale.
+        "+0.44 ± 0.13" and "+0.44 (+0.31 to +0.57)" are differences, of which more is better: they
+        stand below one another and are drawn on one scale. Before one may be what it is of, and
+        after it a verdict: "searched: +0.44 ± 0.13, beats".
 
     Raises:
         ValueError: if there is no row, a row has more or fewer entries than columns, or a share
