@@ -137,6 +137,11 @@ def frame(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         doctree.next_node(nodes.section).append(ending)
 
 
+def is_map(node: nodes.Node) -> bool:
+    """Whether a node is the map of the methods, on which each has its chapter's picture."""
+    return isinstance(node, nodes.container) and "methods-map" in node["classes"]
+
+
 def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Fill in the numbers and deal out the cards; the section with the line is the book's front."""
     for line in doctree.findall(facts):
@@ -147,6 +152,9 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         line.children = []  # one piece a fact: the style sheet puts dots between those of a line
         for fact in text.split(" · "):
             line += [nodes.Text(" ")] * bool(line.children) + [nodes.inline("", fact)]
+    for box in doctree.findall(is_map):
+        for link in box.findall(nodes.reference):
+            link.insert(0, picture(link["refuri"]))
     for place in list(doctree.findall(chapters)):
         cards = [card(app, docname, name) for name in numbered(app)]
         place.replace_self(nodes.bullet_list("", *cards, classes=["chapter-cards"]))

@@ -976,6 +976,12 @@ def test_the_cover_fills_its_width_and_its_title_has_room(browser, home, width):
             assert tagline["y"] - 8 <= part["y"] < tagline["y"] + tagline["height"] + 8
 
 
+def test_each_method_on_the_map_has_the_picture_of_its_chapter(site):
+    methods = soup(site / "chapters" / "index.html").select(".methods-map a")
+    assert len(methods) >= 7
+    assert all(method.select_one("svg.thumb") for method in methods)
+
+
 @pytest.mark.parametrize(
     ("width", "scripts"), [(1440, True), (1024, True), (390, True), (1440, False)]
 )
