@@ -26,7 +26,8 @@ def preview(app: Sphinx, here: nodes.document, link: nodes.reference) -> list[no
         return []
     find = equation if formula else caption
     if not path:
-        return find(here, anchor)
+        number = nodes.inline("", f"{link.astext()} ", classes=["source"])
+        return [number, *find(here, anchor)] if formula else find(here, anchor)
     uri = app.builder.get_target_uri
     name = min((name for name in app.env.found_docs if uri(name).endswith(path)), key=len)
     title = f"{link.astext()}, {app.env.titles[name].astext()}. "
