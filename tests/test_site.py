@@ -2330,6 +2330,8 @@ class TestSearch:
             more = page.locator(".hits .said a")
             more.wait_for()
             count = int(re.search(r"\d+", more.inner_text())[0])
+            ways = page.locator(".hits .said a").evaluate_all("all => all.map((e) => e.pathname)")
+            assert [Path(way).stem for way in ways] == ["index", "glossary"]  # no dead end
             assert count > page.locator(".hits li:not(.said)").count() == 8
             more.click()
             page.wait_for_url(f"{home}search.html?q=rotating")

@@ -90,6 +90,10 @@
   function nothing(query, { found, words, few }, place, react) {
     if (few && found.length) place.append(`No place has all of “${words}”. These have most of it.`);
     else place.append(`Nothing found for “${query}”`);
+    if (few && !found.length) {
+      const to = (page, textContent) => make("a", { href: `${root}chapters/${page}`, textContent });
+      place.append(". See the ", to("index.html#the-chapters", "chapters"), " or the ", to("glossary.html", "glossary"), ".");
+    }
     if (few) return;
     const link = make("a", { href: `${root}search.html?q=${encodeURIComponent(words)}`, textContent: words });
     if (react) link.addEventListener("click", (event) => elsewhere(event) || react(event, words));
