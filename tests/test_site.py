@@ -1230,12 +1230,6 @@ def test_a_table_that_is_too_wide_fades_where_it_goes_on(browser, home):
                 assert "gradient" in table.evaluate(mask)
 
 
-def test_on_a_phone_a_wide_table_keeps_its_caption_and_what_its_rows_are_in_view(browser, home):
-    phone = {"width": 390, "height": 844}
-    with visit(browser, home, CHAPTERS[6], viewport=phone, reduced_motion="reduce") as visited:
-        open_everything(visited.page)  # the widest lie in folds
-        lay_out(visited.page)
-        wide = visited.page.locator("article [tabindex='0'] > table.results:visible").first
 @pytest.mark.parametrize("page", CHAPTERS[6:8])
 @pytest.mark.parametrize("width", [1440, 390])
 def test_differences_are_drawn_wide_enough_and_around_one_zero(browser, home, page, width):
@@ -1261,6 +1255,12 @@ def test_differences_are_drawn_wide_enough_and_around_one_zero(browser, home, pa
             assert "better" in table["says"][1]
 
 
+def test_on_a_phone_a_wide_table_keeps_its_caption_and_what_its_rows_are_in_view(browser, home):
+    phone = {"width": 390, "height": 844}
+    with visit(browser, home, CHAPTERS[6], viewport=phone, reduced_motion="reduce") as visited:
+        open_everything(visited.page)  # the widest lie in folds
+        lay_out(visited.page)
+        wide = visited.page.locator("article [tabindex='0'] > table.results:visible").first
         for folds in ("false", "true"):
             wide.evaluate(
                 f"(e) => {{ e.closest('.cell').querySelector('details').open = {folds} }}"
@@ -1941,9 +1941,12 @@ def preview_problems(page: Page) -> list[str]:
             if (!drawn !== !picture) complain(drawn ? "no picture" : "a wrong picture");
             if (picture?.querySelector("script, [name], [id^='fig']")) complain("a live picture");
             if (picture && picture.getBoundingClientRect().height < 60) complain("a flat picture");
-            const [outer, inner] = [text, picture?.firstElementChild ?? text].map(
+            const parts = picture ? picture.querySelectorAll(":not(svg *)") : [];
+            const [outer, inner, ...all] = [text, parts[0] ?? text, ...parts].map(
               (e) => e.getBoundingClientRect());
-            if (inner.left < outer.left || inner.right > outer.right + 1) complain("a cut picture");
+            const out = (e, of) => e.width && (e.left < of.left - 1 || e.right > of.right + 1);
+            if (out(inner, outer) || all.some((e) => out(e, inner))) // it cuts what is wider
+              complain("a cut picture");
             if (link.hash.startsWith("#equation") && !text.querySelector("math"))
               complain("no formula");
             if (document.querySelectorAll(".picture").length > 1) complain("pictures pile up");
@@ -1990,9 +1993,11 @@ class TestQuestionsAndTerms:
             touched.page.wait_for_url("**/glossary.html#*")
 
     def test_a_link_shows_the_figure_formula_or_paper_that_it_leads_to(self, visited):
-        open_everything(visited.page)
-        lay_out(visited.page)
-        expect_none(preview_problems(visited.page))
+        for window in ({"width": 1280, "height": 720}, {"width": 1440, "height": 1200}):
+            visited.page.set_viewport_size(window)
+            open_everything(visited.page)
+            lay_out(visited.page)
+            expect_none(preview_problems(visited.page))
 
     def test_a_definition_lies_over_a_seal_that_was_just_opened(self, visited):
         open_everything(visited.page)
@@ -2325,13 +2330,13 @@ class TestSearch:
             page.keyboard.press("Control+k")
             page.keyboard.type("zyzzyva")
             page.get_by_text("Nothing found for “zyzzyva”").wait_for()
+            ways = page.locator(".hits .said a").evaluate_all("all => all.map((e) => e.pathname)")
+            assert [Path(way).stem for way in ways] == ["index", "glossary"]  # no dead end
             page.keyboard.press("Control+a")
             page.keyboard.type("rotating")
             more = page.locator(".hits .said a")
             more.wait_for()
             count = int(re.search(r"\d+", more.inner_text())[0])
-            ways = page.locator(".hits .said a").evaluate_all("all => all.map((e) => e.pathname)")
-            assert [Path(way).stem for way in ways] == ["index", "glossary"]  # no dead end
             assert count > page.locator(".hits li:not(.said)").count() == 8
             more.click()
             page.wait_for_url(f"{home}search.html?q=rotating")
@@ -2504,6 +2509,8 @@ FAULTS = {  # what is done to a page -> the check that must find it, and a word 
     ): (phone_problems, "broken in its cell: -1 to +1"),
     ADD.format("<div style='width: 1500px'>wide</div>"): (width_problems, "at 1440"),
     ADD.format("<p style='font: italic 1em sans-serif'>x</p>"): (italic_problems, "slanted: x"),
+    STYLE.format(".picture > * { width: 80rem !important; }"): (preview_problems, "a cut picture"),
+    STYLE.format(".picture .plot { width: 150%; }"): (preview_problems, "a cut picture"),
     STYLE.format("article p { transition: color 1s !important; }"): (
         motion_problems,
         "transition",
@@ -2655,7 +2662,7 @@ class TestTheTestsCanFail:
     def test_a_fault_in_a_page_is_found(self, chapter, fault):
         check, complaint = FAULTS[fault]
         chapter.page.evaluate(fault)
-        if check in (accessibility_problems, definition_problems):
+        if check in (accessibility_problems, definition_problems, preview_problems):
             open_everything(chapter.page)
         chapter.page.set_default_timeout(2000)
         chapter.page.set_default_navigation_timeout(30_000)
