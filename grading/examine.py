@@ -98,6 +98,7 @@ class _Run:
                 if said["at"] != self.at:  # its time begins once
                     cell_deadline = self.sandbox.seconds + self._patience(said["at"])
                 self.at = said["at"]
+                self.sandbox.send({"go": self.at}, self.deadline)  # what it does is charged to it
             if self._is_cell(said.get("refused")):
                 self.refused.add(said["refused"])
             raised = said.get("raised")

@@ -4,17 +4,17 @@ Lines of JSON come from stdin and go to stdout. Nothing here knows what is right
 notebook does to this program, it can only change what its own answers are.
 
 First comes {"cells": [[number, code, given], ...], "names": [...], "refusal": text, "late": bool},
-where `given` says that it is a cell as it was handed out. For each {"next": number} is sent and
-{"go": number} awaited, so that what a cell does, be it to this line, is not taken for another's;
-then {"at": number} as it begins, {"refused": number} if it met an exception with that text,
-{"raised": [number, what]} if it lacked a module or a magic, or met another exception alone. At
-last there are {"next": null}, likewise, and {"ready": true, "changed": names, "checked": numbers}.
-Then come questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"}; {"taken":
-id} says that one was read, and the reply is {"id", "values"} or {"id", "fault"}. A function is
-asked as it was when the last cell that made or checked it had run, or when its check, in that cell,
-had called it right, or, if "late", as it is at the end; "changed" names those that may differ, and
-"checked" has, for each that its check called right, the number of the last cell that did. What was
-a builtin then, such as `sum`, is one again, whatever further cells call so.
+where `given` says that it is a cell as it was handed out. For each {"next": number} is sent, then
+{"at": number} as it begins, and for both {"go": number} awaited, so that what a cell does, be it to
+this line, is not taken for another's; then {"refused": number} if it met an exception with that
+text, {"raised": [number, what]} if it lacked a module or a magic, or met another exception alone.
+At last there are {"next": null}, likewise, and {"ready": true, "changed": names, "checked":
+numbers}. Then come questions {"id", "ask": name, "way", "arguments", "seconds", "refuses", "seed"};
+{"taken": id} says that one was read, and the reply is {"id", "values"} or {"id", "fault"}. A
+function is asked as it was when the last cell that made or checked it had run, or when its check,
+in that cell, had called it right, or, if "late", as it is at the end; "changed" names those that
+may differ, and "checked" has, for each that its check called right, the number of the last cell
+that did. What was a builtin then, such as `sum`, is one again, whatever further cells call so.
 """
 
 import ast
@@ -231,8 +231,8 @@ def run_cells(shell, cells, names, begin, send, refusal):
     """
     kept, checked, heard = {}, {}, _overheard(shell)
     for number, source, is_given in cells:
-        begin(number)
-        send({"at": number})
+        begin("next", number)
+        begin("at", number)
         heard.clear()
         made = {name: thing for name, thing in shell.user_ns.items() if callable(thing)}
         source, errors = _without_magics(shell, source)
@@ -321,8 +321,8 @@ def main():
 
     early = []
 
-    def begin(number):
-        send({"next": number})
+    def begin(what, number):
+        send({what: number})
         for line in iter(given.readline, ""):
             if json.loads(line).get("go", "") == number:
                 return
@@ -339,7 +339,7 @@ def main():
     modules, places = dict(sys.modules), list(sys.path)
     told = json.loads(given.readline())
     kept, checked = run_cells(shell, told["cells"], told["names"], begin, send, told["refusal"])
-    begin(None)
+    begin("next", None)
     sys.modules.update(modules | sys.modules)  # those that a cell took away are there again
     sys.path.extend(place for place in places if place not in sys.path)
     changed = [name for name, then in kept.items() if _is_changed(then, shell.user_ns)]

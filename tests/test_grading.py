@@ -922,18 +922,19 @@ def test_a_breach_is_charged_to_the_cell_at_work(monkeypatch, tmp_path):
     run = examine._Run([(4, "", False), (7, "", False)], [], (), sandbox.Limits(), 9.0)
     with pytest.raises(sandbox.Ended):
         run.start()
-    assert (run.at, told[1:]) == (4, [{"go": 4}, {"go": 7}])
+    assert (run.at, told[1:]) == (4, [{"go": 4}, {"go": 4}, {"go": 7}])
 
     command = [PYTHON, "-c", examine._RUNNER.read_text()]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     cells = [[7, "open('began', 'w').close()", False]]
     told = {"cells": cells, "names": [], "refusal": "no", "late": False}
     with subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
-        process.stdin.write(json.dumps(told) + "\n")
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline()) == {"next": 7}
-        time.sleep(1)
-        assert not (tmp_path / "began").exists()
+        for line, what in ((told, "next"), ({"go": 7}, "at")):  # both looked at, however late
+            process.stdin.write(json.dumps(line) + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline()) == {what: 7}
+            time.sleep(1)
+            assert not (tmp_path / "began").exists()
         process.communicate('{"go": 7}\n{"go": null}\n')
     assert (tmp_path / "began").exists()
 
