@@ -30,6 +30,7 @@ import textwrap
 
 _TIMED = re.compile(r"\A\s*%%(?:time|capture)\b.*\n")  # its statements are run one by one
 _MAGIC = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
+_WITH = ast.With | ast.AsyncWith
 
 
 def _channel():
@@ -127,10 +128,15 @@ def _left(shell, source, error):
         trace = trace.tb_next
     if trace is None:  # it never ran
         return []
-    line, _, column, _ = list(trace.tb_frame.f_code.co_positions())[trace.tb_lasti // 2]
+    positions = trace.tb_frame.f_code.co_positions()
+    *before, place = [(line, column) for line, _, column, _ in positions][: trace.tb_lasti // 2 + 1]
     source = shell.transform_cell(source)
-    lines = source.split("\n")
-    return [_written(node, lines) for node in _below(ast.parse(source).body, (line, column))]
+    lines, tree = source.split("\n"), ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, _WITH | ast.ClassDef) and _start(node) <= place < _body(node):
+            has_run = any(_body(node) <= at < _end(node) for at in before if None not in at)
+            place = _end(node) if has_run else place
+    return [_written(node, lines) for node in _below(tree.body, place)]
 
 
 def _written(node, lines):
@@ -148,28 +154,28 @@ def _below(body, place):
     """
     left = [node for node in body if _end(node) > place]
     ran = [*itertools.takewhile(lambda node: not isinstance(node, ast.Raise), left)]
-    return [*_inside(ran[0], place), *ran[1:]] if ran else []
+    return [*_inside(ran[0], place), *ran[1:]] if ran and _start(ran[0]) <= place else ran
 
 
 def _inside(node, place):
     """What is left in a statement that raised: in a block, what stands below the place.
 
     Of a loop it is one round, of `with` whose own line raised all of its block, of a definition
-    whose decorator raised the definition without any. Where one `import` of several names raised,
-    each of these comes, alone.
+    whose decorator raised the definition without any; of a block or a class that has run, nothing.
+    Where one `import` of several names raised, each of these comes, alone.
     """
     if isinstance(node, ast.Import):
         return [ast.Import([name]) for name in node.names] if len(node.names) > 1 else []
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        if not node.decorator_list or place >= (node.lineno, node.col_offset):
+        if not node.decorator_list or place >= _body(node):
             return []
         node.decorator_list = []
         return [node]
-    if isinstance(node, ast.With | ast.AsyncWith) and place < _start(node.body[0]):
+    if isinstance(node, _WITH) and place < _body(node):
         return node.body
     parts = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
     blocks = [getattr(part, name, ()) for part in parts for name in ("body", "orelse", "finalbody")]
-    block = next((b for b in blocks if b and _start(b[0]) <= place < _end(b[-1])), [])
+    block = next((b for b in blocks if b and _start(b[0]) <= place <= _end(b[-1])), [])
     left = _below(block, place)
     if not left and block is getattr(node, "body", None) and getattr(node, "handlers", ()):
         return node.orelse
@@ -185,6 +191,11 @@ def _inside(node, place):
 def _start(node):
     first = (getattr(node, "decorator_list", None) or [node])[0]
     return first.lineno, first.col_offset
+
+
+def _body(node):
+    """Where what it does begins: the block of `with`; a class, and its block, below decorators."""
+    return _start(node.body[0]) if isinstance(node, _WITH) else (node.lineno, node.col_offset)
 
 
 def _end(node):

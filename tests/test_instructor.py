@@ -364,15 +364,50 @@ def test_a_table_that_is_saved_with_semicolons_is_told_so(tmp_path):
         written.read(path)
 
 
-def test_an_import_that_fails_takes_no_other_with_it():
-    source = "x = 1\nimport no_such_module as nsm, math, json as j\ny = math.pi"
-    shell = argparse.Namespace(user_ns={}, transform_cell=lambda text: text)
+def left(source, names):
+    """What is left of a cell when it has run up to what it raises."""
+    shell = argparse.Namespace(user_ns=names, transform_cell=lambda text: text)
     try:
-        exec(compile(source, "cell", "exec"), shell.user_ns)
-    except ModuleNotFoundError as error:
-        left = runner._left(shell, source, error)
-    assert left[1:] == ["import math", "import json as j", "y = math.pi"]
-    assert left[0] == "import no_such_module as nsm"  # which raises again
+        exec(compile(source, "cell", "exec"), names)
+    except Exception as error:
+        return runner._left(shell, source, error)
+    return []
+
+
+def test_an_import_that_fails_takes_no_other_with_it():
+    found = left("x = 1\nimport no_such_module as nsm, math, json as j\ny = math.pi", {})
+    assert found[1:] == ["import math", "import json as j", "y = math.pi"]
+    assert found[0] == "import no_such_module as nsm"  # which raises again
+
+
+BLOCKS = """
+class Block:
+    def __init__(self, begin=1, end=1): self.begin, self.end = begin, end
+    def __enter__(self): 1 / self.begin
+    def __exit__(self, *_): ran("out"); 1 / self.end
+begins, ends, passes = Block(begin=0), Block(end=0), Block()
+def refuses(_): 1 / 0
+"""
+
+
+@pytest.mark.parametrize(("source", "ran"), [
+    ("with ends:\n    ran(1)\n    ran(2)\nran(3)", [1, 2, "out", 3]),
+    ("with ends:\n    ran(1)\n    1 / 0\n    ran(2)\nran(3)", [1, "out", 3]),
+    ("with begins:\n    ran(1)\n    1 / 0\n    ran(2)\nran(3)", [1, 2, 3]),
+    ("with passes, begins:\n    ran(1)\nran(2)", ["out", 1, 2]),
+    ("for n in 1, 2:\n    with ends, passes:\n        ran(n)\n    ran(3)", [1, "out", "out", 3]),
+    ("try:\n    with ends: ran(1)\nexcept KeyError: ran(2)\nelse: ran(3)", [1, "out", 3]),
+    ("class C:\n    ran(1)\n    1 / 0\n    ran(2)\nran('C' in globals())", [1, False]),
+    ("@refuses\nclass C:\n    ran(1)\nran('C' in globals())", [1, False]),
+    ("@nowhere\nclass C:\n    ran(1)\nran('C' in globals())", [1, True]),
+])  # fmt: skip
+def test_what_has_run_is_not_run_again(source, ran):
+    found, todo = [], [source]
+    names = {"ran": found.append}
+    exec(BLOCKS, names)
+    while todo:
+        todo[:0] = left(todo.pop(0), names)
+    assert found == ran
 
 
 def test_a_line_that_is_no_json_ends_the_question():
