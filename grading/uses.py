@@ -54,7 +54,7 @@ ODD = _words("""
     get_ipython _exit popen execv memfd_create mmap user_ns input_transformers_cleanup find_spec
     meta_path faulthandler runpy dill cloudpickle _without import_module spawnv posix_spawn joblib
     readlink fcntl fdopen dup2 getsource getsourcelines currentframe FunctionType CodeType
-    setrlimit prlimit chmod fchmod utime setxattr
+    setrlimit prlimit chmod fchmod utime setxattr onnx torchao torchtune
     """)
 _BUILTIN = _words("compile eval exec globals locals open")
 _MODULES = _words("builtins concurrent marshal runner signal socket threading")
@@ -63,6 +63,8 @@ _PARTS = {  # of a module, however it is called
     "sys": frozenset(["modules"]),
     "io": frozenset(["open"]),
     "builtins": _BUILTIN,
+    "torch": frozenset(["attention"]),  # of torch.nn: it has masks, as torch.onnx has rotations
+    "torch.nn": frozenset(["attention"]),
 }
 _TOOLS = frozenset(["gc", "importlib", "importlib.metadata"])  # their use tells: see `_idiom`
 _TAKEN = {
@@ -166,7 +168,8 @@ class Uses:
             names = [alias.name for alias in node.names if alias.asname or alias.name not in _TOOLS]
             words = {word for name in names for word in name.split(".")}
             first = {alias.name.partition(".")[0] for alias in node.names}
-            return words & ODD | first & _MODULES
+            used = ODD.union(*(_PARTS.get(name, ()) for name in first))
+            return words & used | first & _MODULES
         if isinstance(node, ast.ImportFrom):
             pairs = {(node.module, alias.asname or alias.name) for alias in node.names}
             if pairs <= _TAKEN:
@@ -256,9 +259,10 @@ def _modules(nodes: Sequence[ast.AST]) -> dict[str, str]:
     """Name in the notebook -> module, of the modules of `_PARTS`."""
     found = {name: name for name in _PARTS}
     for node in nodes:
-        for alias in node.names if isinstance(node, ast.Import) else ():
-            if alias.name in _PARTS and alias.asname:
-                found[alias.asname] = alias.name
+        around = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+            if around + alias.name in _PARTS and (around or alias.asname):
+                found[alias.asname or alias.name] = around + alias.name
     return found
 
 

@@ -649,6 +649,7 @@ def test_a_name_of_ones_own_is_so_in_its_scope_alone(code):
     "!nvidia-smi\n!pip install -q git+https://a.org/x\n%cd /content\n%env X=1\n!ls -la\nx = 1",
     "!pip install \\\n  einops \\\n  pandas\nx = 1", "files = !ls\nx = 1", "f?\nf??\n?f\nx = 1",
     "import inspect\nprint(inspect.signature(f))", "from types import SimpleNamespace\nx = 1",
+    "from torch.nn import functional as F\nattention = F.attention = nn.attention = 1\nattention",
     "model.eval()\nfor m in model.modules():\n    pass\nf = torch.compile(f)",
     "from scipy import signal\nsignal.chirp(1)", "print(platform.system())", "Image.open(x)",
     "%%html\n<b>open(the system)</b>", "#@title Eval { run: 'auto' }\nx = 3 #@param",
@@ -703,6 +704,11 @@ def test_nobody_is_accused_of_words(code):
     "!git log | sh", "x = 1\n" * 300_000 + "import gc", "def f(:\n    import gc",
     "%cd x\nx = 5 \\\n%ctypes.CDLL(None)", "%cd x\nx = (5\n%ctypes.CDLL(None))",
     "%cd x\nx = '''\n%s''' % gc.x", "%cd x\nx = '=%d' % ctypes.x", "%cd x\nf(\nctypes?\n)",
+    "torch.onnx.ops.f(x)", "from torch.onnx.ops import f", "import torch.onnx as o", "(onnx.f x",
+    "torch.nn.attention.bias.f(x)", "from torch import nn as n\nn.attention.bias.f(x)",
+    "from torch.nn.attention.bias import f", "from torch.nn import attention as a",
+    "import torch.nn.attention.bias as b", "import torch.nn as n\nn.attention", "import torchtune",
+    "import torch as t\nt.nn.attention",
     "x = (1;\nimport \\\n  socket", "x = (1;\nfrom \\\r\n  socket import *",
 ])  # fmt: skip
 def test_what_is_odd_is_named_whatever_stands_around_it(code):
