@@ -24,7 +24,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from pathlib import Path
 from grading.names import UNSEEN, normal, read_as
 
 LARGEST = 60 * 2**20  # most of it pictures; of text `notebook.read` takes less
-MOST = 5000  # files
+MOST = 100  # files of a student that have rows
 _NUMBERED = re.compile(r" \[(?:[0-9a-f]{12}|\d{1,18})\]\Z")
 _SHOWN = 3  # rows that are named in a remark
 _QUOTED = 60  # characters of what a student wrote
@@ -45,6 +45,7 @@ _CUT = re.compile(r";(?!\s*\w)")
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 _CANVAS = re.compile(r"[^_/]+_(?:LATE_)?(\d{1,18})_(\d{1,18})_.+", re.DOTALL | re.IGNORECASE)
 _PAIR = re.compile(r"(?=_([1-9][0-9]{0,17})_([1-9][0-9]{0,17})_)")  # wherever it begins
+_FIRST = re.compile(r"\D*\d*")  # up to the first number: there one student's files are alike
 _LATE = re.compile(r"_LATE\Z", re.IGNORECASE)
 _MOODLE = re.compile(r"([^/]+?)_(\d{1,18})_assignsubmission_\w+?_?(?:/.*|_[^/]*)?", re.DOTALL)
 _WHOSE_IN_CANVAS = (
@@ -100,15 +101,19 @@ def _gathered(files: list[tuple[str, Reader, str, int]]) -> list[Submission]:
     around = _common_folder([file for file, _, fault, _ in files if not fault])
     files = [(file.removeprefix(around), *rest) for file, *rest in files]
     notebooks = [file for file, _, fault, _ in files if not fault]
+
+    def students(names: Iterable[str]) -> int:
+        return len({_FIRST.match(name)[0] for name in names})  # however many files they have
+
     form = next(
         (
             f
             for f in (_CANVAS, _MOODLE)
-            if 2 * len(list(filter(f.fullmatch, notebooks))) > len(notebooks)
+            if 2 * students(filter(f.fullmatch, notebooks)) > students(notebooks)
         ),
         None,
     )  # of most: an instructor may add a file, or keep one
-    found = _of_nobody([_named(*given, form) for given in files])
+    found = _most(_of_nobody([_named(*given, form) for given in files]))
     return sorted(_newest(found), key=lambda one: (one.student, one.file))
 
 
@@ -167,8 +172,6 @@ def _read_file(file: Path) -> tuple[bytes, str]:
 
 def _from_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, Reader, str, int]]:
     infos = [info for info in archive.infolist() if not info.is_dir()]
-    if len(infos) > MOST:
-        sys.exit(f"{Path(archive.filename).name} holds more than {MOST} files")
     for info in infos:
         date = int("".join(f"{part:02}" for part in info.date_time))
         fault = _fault(info.filename, info.file_size)
@@ -224,7 +227,8 @@ def _named(file: str, reader: Reader, fault: str, time: int, form: re.Pattern | 
         remark = "Moodle's name of it can be read as that of several students" * is_theirs
     is_named = is_notebook(file) and (not fault or "larger" in fault)
     plain = _ENDING.sub("", file) if is_named else file
-    return Submission(printable(plain), file, b"", fault, remark=remark, reader=reader, pairs=pairs)
+    order = pairs[0][1] if pairs else 0
+    return Submission(printable(plain), file, b"", fault, "", order, remark, reader, pairs)
 
 
 def _of_nobody(found: list[Submission]) -> Iterator[Submission]:
@@ -238,17 +242,35 @@ def _of_nobody(found: list[Submission]) -> Iterator[Submission]:
     for one in found:
         if one.pairs and not one.fault:
             begins = _beginning(one)
-            newest[begins] = max(newest.get(begins, 0), one.pairs[0][1])
+            newest[begins] = max(newest.get(begins, 0), one.order)
             for student, file in one.pairs:
                 claimed[student] = max(claimed.get(student, 0), file)
     for one in found:
         last = newest.get(_beginning(one), 0) if one.pairs else 0
-        if one.pairs and not one.fault and one.pairs[0][1] < last:
+        if one.pairs and not one.fault and one.order < last:
             yield replace(one, fault=_BEGINS_ALIKE.format(last), reader=None)
         elif one.id and claimed.get(one.id, 0) > one.order // _AGAINS:
             yield replace(one, remark=_NEWER.format(claimed[one.id]))
         else:
             yield one
+
+
+def _most(found: Iterable[Submission]) -> Iterator[Submission]:
+    """Those that have rows: of a student's files, and of nobody's that begin alike, the newest."""
+    groups = defaultdict(list)
+    for one in found:
+        alike = (*_beginning(one), "") if one.pairs else (one.student, one.id or one.file)
+        groups[alike].append(one)
+    for files in groups.values():
+        left = len(files) - MOST
+        said = f"{left} more files, older or no notebooks, have no row" * (left > 0)
+        for one in sorted(files, key=_age)[-MOST:]:
+            yield replace(one, remark="; ".join(filter(None, (one.remark, said))))
+
+
+def _age(one: Submission) -> tuple[bool, int, str]:
+    """Who cannot be graded first, the newest last."""
+    return not one.fault, one.order, one.file
 
 
 def _beginning(one: Submission) -> tuple[str, str]:
@@ -321,9 +343,9 @@ def _newest(found: list[Submission]) -> Iterator[Submission]:
 
 
 def _in_order(files: list[Submission]) -> list[Submission]:
-    """Who cannot be graded first, the newest last: it is read, and no other that can be."""
+    """By age; the newest is read, and no other that can be."""
     while True:
-        files = sorted(files, key=lambda one: (not one.fault, one.order, one.file))
+        files = sorted(files, key=_age)
         newest = files[-1]
         if newest.fault or newest.reader is None:
             return [replace(one, reader=None) for one in files]

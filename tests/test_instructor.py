@@ -916,6 +916,21 @@ def test_of_the_files_of_nobody_that_begin_alike_the_newest_is_graded(tmp_path):
     assert (old.fault, old.remark) == ("“coxeve_345_70009_hw.ipynb” is newer, and was graded", "")
 
 
+@pytest.mark.parametrize("file", ["coxeve_345_{}_hw.ipynb", "cox_345_{}_x_1_2_.ipynb",
+                                  "van_dykeann_345_{}_hw.ipynb"])  # fmt: skip
+def test_many_files_of_one_student_cost_him_alone(tmp_path, file):
+    many = [file.format(70_010 + n) for n in range(5001)]
+    found = submissions.gather(handed_in(tmp_path, BOB, *many, "leeann_11_70001_hw.ipynb"))
+    others = {
+        one.id: (one.student, one.fault, one.remark) for one in found if one.id in ("11", "12")
+    }
+    assert others == {"11": ("leeann", "", ""), "12": ("smithbob", "", "")}
+    assert len(found) == submissions.MOST + 2
+    (one,) = (one for one in found if one.file in many and not one.fault)
+    assert one.file == many[-1]
+    assert one.remark.endswith("4901 more files, older or no notebooks, have no row")
+
+
 def test_no_note_has_words_that_another_student_chose(tmp_path):
     words = "this is Ann's own, and the other is copied"
     for name in (f"leeann_77_70009_{words}.ipynb", f"coxeve_9_70010_11_70020_{words}.ipynb"):
