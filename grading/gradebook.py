@@ -21,6 +21,7 @@ from pathlib import Path
 
 from grading.marks import Graded
 from grading.names import read_as
+from grading.submissions import is_marked
 
 _NAMES = ("Student", "SIS Login ID", "SIS User ID", "Full name", "Email address", "Username")
 _CANVAS, _MOODLE = ("Student", "ID", "Section"), ("Identifier", "Grade")
@@ -139,7 +140,7 @@ class Gradebook:
         found = {}
         for one in marked:
             places = numbers[one.id] if one.id else names[read_as(one.student)]
-            if len(places) == 1:
+            if len(places) == 1 and (one.id or not is_marked(one.student)):
                 found[one.student] = next(iter(places))
         twice = [place for place in found.values() if list(found.values()).count(place) > 1]
         return {student: place for student, place in found.items() if place not in twice}

@@ -5,7 +5,7 @@
 - Canvas: `lastfirst_[LATE_]123_456_name.ipynb`, the numbers of the student and of the file; of a
   student's files the newest counts. Names may end, and files begin, with such numbers, too: with a
   second pair of them a file is nobody's, and a remark says so where it may be newer than somebody's
-  own; of those that begin alike the newest is graded;
+  own;
 - Moodle: a folder `First Last_123_assignsubmission_file_` a student, or files named so; of several
   notebooks the one with the latest date counts, and a remark asks for a look.
 
@@ -32,7 +32,7 @@ from pathlib import Path
 from grading.names import UNSEEN, normal, read_as
 
 LARGEST = 60 * 2**20  # most of it pictures; of text `notebook.read` takes less
-MOST = 100  # files of a student that have rows
+MOST = 20  # files of a student that have rows
 _NUMBERED = re.compile(r" \[(?:[0-9a-f]{12}|\d{1,18})\]\Z")
 _SHOWN = 3  # rows that are named in a remark
 _QUOTED = 60  # characters of what a student wrote
@@ -56,7 +56,6 @@ _NEWER = (
     "file {} may be this student's, and is newer: Canvas's name of it can be read as that of "
     "several students"
 )
-_BEGINS_ALIKE = "file {} is newer, and its name begins alike: this one was not graded"
 _OWNED = re.compile(r"_\d{1,18}_assignsubmission(?=_)")  # behind a name, in Moodle
 
 
@@ -189,6 +188,11 @@ def _read_part(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[bytes, 
     return b"" if fault else content, fault
 
 
+def is_marked(name: str) -> bool:
+    """Whether a row's name ends with a mark: without a student's number it is nobody's."""
+    return bool(_NUMBERED.search(name))
+
+
 def is_notebook(name: str) -> bool:
     """Whether a file is a notebook, by its name.
 
@@ -234,25 +238,16 @@ def _named(file: str, reader: Reader, fault: str, time: int, form: re.Pattern | 
 def _of_nobody(found: list[Submission]) -> Iterator[Submission]:
     """The same, where Canvas's names can be read in several ways: what that means for others.
 
-    Of those that begin alike, up to the first number, the newest alone is to be graded. Whoever has
-    a file that is older than one that may be his gets a remark; of its name it says a number.
+    Whoever has a file that is older than one that may be his gets a remark; of its name it says a
+    number.
     """
-    newest: dict[tuple[str, str], int] = {}
     claimed: dict[str, int] = {}
     for one in found:
-        if one.pairs and not one.fault:
-            begins = _beginning(one)
-            newest[begins] = max(newest.get(begins, 0), one.order)
-            for student, file in one.pairs:
-                claimed[student] = max(claimed.get(student, 0), file)
+        for student, file in one.pairs if not one.fault else ():
+            claimed[student] = max(claimed.get(student, 0), file)
     for one in found:
-        last = newest.get(_beginning(one), 0) if one.pairs else 0
-        if one.pairs and not one.fault and one.order < last:
-            yield replace(one, fault=_BEGINS_ALIKE.format(last), reader=None)
-        elif one.id and claimed.get(one.id, 0) > one.order // _AGAINS:
-            yield replace(one, remark=_NEWER.format(claimed[one.id]))
-        else:
-            yield one
+        is_older = one.id and claimed.get(one.id, 0) > one.order // _AGAINS
+        yield replace(one, remark=_NEWER.format(claimed[one.id])) if is_older else one
 
 
 def _most(found: Iterable[Submission]) -> Iterator[Submission]:
@@ -366,7 +361,8 @@ def _apart(groups: list[list[Submission]]) -> Iterator[tuple[str, list[Submissio
         marks = []
         for files in same:
             is_his = len(same) == 1 or (is_alone and _may_count(files))
-            has_mark = not is_his or _NUMBERED.search(files[0].student)
+            is_nobodys = files[0].remark and not files[0].id
+            has_mark = is_nobodys or not is_his or is_marked(files[0].student)
             marks.append(f"[{files[0].id or _hash(files[0].file)}]" if has_mark else "")
         for number, (files, mark) in enumerate(zip(same, marks, strict=True)):
             others = marks[:number] + marks[number + 1 :]  # and none of what they are called
