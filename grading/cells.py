@@ -8,12 +8,10 @@ from collections.abc import Iterable, Iterator
 LONGEST = 100_000  # characters of a cell that is parsed
 _DISORDER = re.compile(r"[^\x00-\x7f]{1000}")  # sorting its marks would take quadratic time
 _REST = r"(?:[^\n\\]++|\\[\s\S])*+"  # of a line, and of those that continue it
-_MAGIC = re.compile(rf"^([ \t]*)(?:([!%]){_REST}|\?[^\n]*|[\w.]+\?{{1,2}}[ \t]*$)", re.MULTILINE)
+_MAGIC = re.compile(rf"([ \t]*)(?:([!%]){_REST}|\?[^\n]*|[\w.]+\?{{1,2}}[ \t]*$)", re.MULTILINE)
 _VALUE = re.compile(rf"=[ \t]*([!%])(?=[ \t]*\w){_REST}")
 _OPTION = r"[ \t]+-(?:[slTD][ \t]*\S+|\w+(?:[ \t]*\d+)?+)"
-_TIMED = re.compile(
-    rf"^([ \t]*)%{{1,2}}(?:time|timeit|prun|memit)\b(?:{_OPTION})*+[ \t]*+", re.MULTILINE
-)
+_TIMED = re.compile(rf"([ \t]*)%{{1,2}}(?:time|timeit|prun|memit)\b(?:{_OPTION})*+[ \t]*+")
 TEXT = r"""
     \"\""(?:[^\\"]++ | \\. | "(?!""))*+ (?:\"\""|\Z)
     | '''(?:[^\\']++ | \\. | '(?!''))*+ (?:'''|\Z)
@@ -109,7 +107,7 @@ def told_apart(source: str) -> tuple[str, list[str]]:
         timed = _TIMED.match(source, at) if begins else None
         magic = _MAGIC.match(source, at) if begins and not timed else None
         value = None if magic or timed else _VALUE.match(source, at)
-        begins = False
+        begins = bool(timed)  # a line for a shell may be timed, too
         if match := timed or magic or value:
             code.append("= None" if value else match[1] + "pass" * bool(magic))
             lines += [match[0]] * (not timed)

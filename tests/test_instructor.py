@@ -675,6 +675,7 @@ def test_a_name_of_ones_own_is_so_in_its_scope_alone(code):
     "torch.set_default_device('mps' if torch.backends.mps.is_available() else 'cpu')",
     "%time f(1)\nmodel.eval()\nre.compile('a')", "%timeit -n100 -r 3 -o -q f()\nmodel.eval()",
     "f'{d['a']} rows'\nmodel.eval()\nre.compile('a')",
+    "%time !pip install x\nsignal.chirp(1)", "if x:\n    %timeit -n 1 !ls \\\n -l\n    signal.f()",
     "%prun -s cumulative -q f()\nmodel.eval()", "if x:\n    %time f(1)\n    model.eval()",
 ])  # fmt: skip
 def test_nobody_is_accused_of_words(code):
@@ -688,7 +689,8 @@ def test_nobody_is_accused_of_words(code):
     "f'{open(1)}'", 'f"""\n{exec(y)}\n"""', "x = '#'; open(y)", "x = '\\\\'; open(y)",
     "'''a'''; import marshal; '''b'''", "x = \"'\"\nopen(y)\nz = \"'\"",
     '%load_ext a """\nimport marshal\n# """', "!echo '''\nopen(x)\n#'''",
-    "%time x = 1\\\nimport gc", "def f():\n    import marshal", "!pip install x; id",
+    "%time x = 1\\\nimport gc", "%time !id", "%time %run x.py",
+    "def f():\n    import marshal", "!pip install x; id",
     "%run x.py", "# '\nopen(y)\n# '",
     "%%bash\npip list\nid", "%%sh\nls $(id)", "!ls | sh", "!ls & id", "x = os.environ[exec('1')]",
     "import gc\ngc.collect(gc.get_objects())", "import gc as g", "import importlib.util",
