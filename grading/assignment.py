@@ -118,28 +118,38 @@ class Assignment:
 
     @cached_property
     def given_forms(self) -> dict[str, str]:
-        """What these cells say, see `cells.form`, and for which question each is."""
-        return {form(source): name for name, source in self.given_cells.items()}
+        """What each cell of code says that is handed out, see `cells.form`, and for which question
+        it is; "" for none.
+        """
+        code = [cell.source for cell in self.handed_out.cells if cell.cell_type == "code"]
+        names = {source: name for name, source in self.given_cells.items()}
+        return {form(source): names.get(source.strip(), "") for source in code}
 
     def untouched(self, cells: Sequence[tuple[str, str]]) -> list[str | None]:
-        """The question of each cell that is as it was handed out for an answer."""
+        """The question of each cell that is as it was handed out; None for the student's own."""
         return [
             self.given_forms.get(form(source)) if kind == "code" else None for kind, source in cells
         ]
 
-    def stubs(self, cells: Sequence[tuple[str, str]]) -> dict[int, str]:
+    def stubs(
+        self, cells: Sequence[tuple[str, str]], untouched: Sequence[str | None] | None = None
+    ) -> dict[int, str]:
         """Cells for an answer, as they were handed out, below an answer: they would undo it.
+
+        Args:
+            cells: kind and source of each.
+            untouched: what `untouched` says of them, if that is known.
 
         Returns:
             The name of the question for the number of each.
         """
-        untouched = self.untouched(cells)
+        untouched = self.untouched(cells) if untouched is None else untouched
         answered, found = set(), {}
         for number, (kind, source) in enumerate(cells if any(untouched) else ()):
             name = untouched[number]
             if name in answered:
                 found[number] = name
-            elif name is None and kind == "code":
+            elif not name and kind == "code":
                 answered |= names(source)
         return found
 
@@ -148,11 +158,10 @@ class Assignment:
 
         Cells for an answer are the student's own; the `stubs` are left out.
         """
-        stubs = self.stubs(cells)
-        given = {form(c.source) for c in self.handed_out.cells if c.cell_type == "code"}
-        given -= self.given_forms.keys()
+        untouched = self.untouched(cells)
+        stubs = self.stubs(cells, untouched)
         return [
-            (number, source, form(source) in given)
+            (number, source, untouched[number] == "")
             for number, (kind, source) in enumerate(cells)
             if kind == "code" and number not in stubs
         ]

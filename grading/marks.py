@@ -145,10 +145,11 @@ def judge(
     remarks += [_LEFT_OUT_LATE] * bool(late)
     passed_over = _passed_over(_found(report, "refused", late=True), cells, assignment)
     remarks += [_PASSED_OVER_LATE] * bool(passed_over)
-    stubs = assignment.stubs(cells)
+    as_given = assignment.untouched(cells)
+    stubs = assignment.stubs(cells, as_given)
     remarks += _passed_stubs(stubs, assignment)
     code = [s for n, (kind, s) in enumerate(cells) if kind == "code" and n not in stubs]
-    untouched = {name for n, name in enumerate(assignment.untouched(cells)) if n not in stubs}
+    untouched = {name for n, name in enumerate(as_given) if n not in stubs}
     marks = []
     titles = {asked.title for asked in assignment.questions}
     for asked in assignment.questions:
