@@ -1880,10 +1880,11 @@ def definition_problems(page: Page) -> list[str]:
             if (link.getAttribute("aria-describedby") !== text.id) complain("not described by it");
             for (const block of ["center", "end"]) {
               link.blur();
-              for (let n = 0; n < 4; n++) {  // what comes near is laid out, and may move it
+              for (let n = 0, y; n < 4 && y !== link.getBoundingClientRect().y; n++) {
                 link.scrollIntoView({ block, behavior: "instant" });
+                y = link.getBoundingClientRect().y;
                 await new Promise((done) => requestAnimationFrame(done));
-              }
+              }  // what comes near is laid out, and may move it
               const { x, y } = link.getBoundingClientRect();
               if (text.checkVisibility()) complain("shown unasked");
               link.focus({ preventScroll: true });
