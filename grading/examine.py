@@ -64,7 +64,7 @@ class _Run:
         self.checked: dict[str, int] = {}  # the cell that showed an answer to be right
         self.words: list[str] = []  # what it said of the test that is tried
         program = [PYTHON, "-s", "-P", "-c", _RUNNER.read_text(encoding="utf-8")]
-        self.sandbox = Sandbox(program, without.files(refused), limits)
+        self.sandbox = Sandbox(program, without.files(refused) | without.files_of_torch(), limits)
         self._cells, self._names, self._late = list(cells), list(names), late
         self._numbers = {number for number, *_ in cells}
 

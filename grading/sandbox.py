@@ -61,6 +61,7 @@ _ENVIRONMENT = {
     "MPLBACKEND": "agg",  # figures are not looked at
     "TORCHDYNAMO_DISABLE": "1",  # what is compiled runs as it is written
     "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONBREAKPOINT": "0",  # nobody answers a debugger
     "PIP_RETRIES": "0",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }

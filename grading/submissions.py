@@ -104,14 +104,15 @@ def _gathered(files: list[tuple[str, Reader, str, int]]) -> list[Submission]:
     def students(names: Iterable[str]) -> int:
         return len({_FIRST.match(name)[0] for name in names})  # however many files they have
 
-    form = next(
-        (
-            f
-            for f in (_CANVAS, _MOODLE)
-            if 2 * students(filter(f.fullmatch, notebooks)) > students(notebooks)
-        ),
-        None,
-    )  # of most: an instructor may add a file, or keep one
+    def is_of_most(form: re.Pattern) -> bool:  # an instructor may add a file, or keep one
+        theirs = list(filter(form.fullmatch, notebooks))
+        numbers = {form.fullmatch(name)[2] for name in theirs} if form is _CANVAS else theirs
+        differ = 2 * len(numbers) > len(
+            theirs
+        )  # Canvas's of files do; those of "hw_2_1_ann" do not
+        return differ and 2 * students(theirs) > students(notebooks)
+
+    form = next(filter(is_of_most, (_CANVAS, _MOODLE)), None)
     found = _most(_of_nobody([_named(*given, form) for given in files]))
     return sorted(_newest(found), key=lambda one: (one.student, one.file))
 

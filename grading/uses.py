@@ -198,7 +198,7 @@ def _odd_words(text: str) -> set[str]:
     text = re.sub(r"\\\r?\n", " ", text)
     used = _PARTS["os"] | _PARTS["sys"] | _MODULES
     parts, builtin = "|".join(sorted(used)), "|".join(sorted(_BUILTIN))
-    pattern = rf"\b({parts})[ \t]*[(.]|\.[ \t]*({parts})\b|(?<![\w.])({builtin})[ \t]*[(.]"
+    pattern = rf"\b({parts})[ \t]*[(.]|\.[ \t]*({parts})\b|(?<![\w.])({builtin})\b(?![ \t]*=[^=])"
     called = {word for pair in re.findall(pattern, text) for word in pair if word}
     imported = {w for line in re.findall(r"\b(?:import|from)\b[^\n]*", text) for w in line.split()}
     return notebook.words(text) & ODD | called | imported & (used | _BUILTIN)

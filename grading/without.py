@@ -3,8 +3,9 @@
 Whatever a notebook does, it cannot call, copy or read what is not there: the bodies of the refused
 functions and classes are taken out of the package's files, with the private helpers that these
 alone need, and every module that `posenc.check.ways.is_gone` names. So what raises here is what the
-check at home refuses, and nothing else. Compiled copies of these files are empty; so are the
-scripts of the figures that readers touch, which say the same formulas in another language.
+check at home refuses, and what `torch` has of the kind; nothing else. Compiled copies of these
+files are empty; so are the scripts of the figures that readers touch, which say the same formulas
+in another language.
 """
 
 import ast
@@ -21,7 +22,12 @@ from posenc.check.ways import ALL, RULES, is_gone
 
 INSTALLED = Path(sysconfig.get_path("purelib"))  # the one that a sandbox has
 SAID = str(Refused())
-_INSTEAD = ast.parse("from posenc.check.calls import Refused\nraise Refused").body
+_TORCH = {
+    "torch.onnx.ops._impl": {"rotary_embedding_23"},
+    "torch.nn.attention.bias": {"CausalBias", "causal_lower_right", "causal_upper_left"},
+}
+_INSTEAD = "from posenc.check.calls import Refused\nraise Refused"
+_NOT_THERE = "raise NotImplementedError('what torch has of the kind is not there in grading')"
 
 
 def require_current() -> None:
@@ -51,11 +57,24 @@ def files(refused: tuple[str, ...]) -> dict[str, bytes]:
     made = {path: _emptied(path, own) for path, own in names.items()}
     package = INSTALLED / "posenc"
     made |= {p: _emptied(p, None) for p in package.rglob("*.py") if is_gone(_module(p), refused)}
+    return _alone(made) | {str(path): b"" for path in package.rglob("*.js") if refused}
+
+
+@functools.cache
+def files_of_torch() -> dict[str, bytes]:
+    """The same of torch, which has a rotation and masks of its own."""
+    paths = {INSTALLED.joinpath(*name.split(".")).with_suffix(".py"): own
+             for name, own in _TORCH.items()}  # fmt: skip
+    return _alone({path: _emptied(path, own, _NOT_THERE) for path, own in paths.items()})
+
+
+def _alone(made: dict[Path, str]) -> dict[str, bytes]:
+    """These sources, and no compiled copies of them."""
     found = {}
     for path, source in made.items():
         found[str(path)] = source.encode()
         found |= {str(compiled): b"" for compiled in _compiled(path)}
-    return found | {str(path): b"" for path in package.rglob("*.js") if refused}
+    return found
 
 
 def _compiled(path: Path) -> Iterator[Path]:
@@ -70,7 +89,7 @@ def _module(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _emptied(path: Path, names: set[str] | None) -> str:
+def _emptied(path: Path, names: set[str] | None, instead: str = _INSTEAD) -> str:
     """The source of a module without the bodies of these functions; of all functions for None."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     gone = None if names is None else names | _needed_by(tree, names)
@@ -79,7 +98,7 @@ def _emptied(path: Path, names: set[str] | None) -> str:
             continue
         for part in ast.walk(thing):
             if isinstance(part, ast.FunctionDef) and part.name != RULES:
-                part.body = _INSTEAD
+                part.body = ast.parse(instead).body
     return ast.unparse(tree)
 
 

@@ -323,6 +323,18 @@ ATTACKS: dict[str, Attack] = {
     "posenc_by_module": cheats(
         "return posenc.sinusoidal_encoding(given[0], given[1])", POSENC, note="without posenc"
     ),
+    "torch_has_it": instead_of(
+        "moved",
+        "def moved(rows, offset, base):\n"
+        "    (n, dim), turn = rows.shape, getattr(torch, 'onnx').ops.rotary_embedding\n"
+        "    a = -offset / base ** (torch.arange(0, dim, 2).double() / dim)\n"
+        "    both = (f().expand(1, n, -1).contiguous() for f in (a.cos, a.sin))\n"
+        "    return turn(rows.double()[None, None], *both, interleaved=True)[0, 0]",
+    ),
+    "asks_a_debugger": Attack(
+        ("breakpoint()" + HONEST["moved"], "BIG = 0x" + 4000 * "f"),
+        tuple(name for name in QUESTIONS if name != "moved"), FULL,
+    ),
     "posenc_by_text": cheats(
         "return getattr(posenc, 'sinus' + 'oidal_enc' + 'oding')(given[0], given[1])", POSENC
     ),

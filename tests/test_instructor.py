@@ -713,6 +713,7 @@ def test_nobody_is_accused_of_words(code):
     "from torch.nn.attention.bias import f", "from torch.nn import attention as a",
     "import torch.nn.attention.bias as b", "import torch.nn as n\nn.attention", "import torchtune",
     "import torch as t\nt.nn.attention",
+    "/exec x", ";exec x", ",exec x", "x = 1\n/exec x", "x = (1;\nrun = exec\nrun(y)",
     "x = (1;\nimport \\\n  socket", "x = (1;\nfrom \\\r\n  socket import *",
 ])  # fmt: skip
 def test_what_is_odd_is_named_whatever_stands_around_it(code):
@@ -925,6 +926,14 @@ def test_nobody_takes_the_file_of_nobody(export, tmp_path):
         marked = [graded(eve.student)]
         text, said = export(f"Student,ID,Section,Sinusoids (8)\n{name},9,A,\n").fill(marked)
         assert (rows(text)[1][-1], len(said)) == ("", 1)
+
+
+@pytest.mark.parametrize("name", ["HW_2_1_{}", "cs_336_2026_{}", "hw2_2026_11_26_{}"])
+def test_two_numbers_that_all_names_have_are_not_canvass(tmp_path, name):
+    files = [f"{name.format(student)}.ipynb" for student in ("ann", "bob", "carl")]
+    found = submissions.gather(handed_in(tmp_path, *files))
+    assert [one.student for one in found] == [file.removesuffix(".ipynb") for file in files]
+    assert not any(one.id or one.fault or one.remark for one in found)
 
 
 @pytest.mark.parametrize("file", ["coxeve_345_{}_hw.ipynb", "cox_345_{}_x_1_2_.ipynb",
