@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 LONGEST = 100_000  # characters of a cell that is parsed
 _DISORDER = re.compile(r"[^\x00-\x7f]{1000}")  # sorting its marks would take quadratic time
 _REST = r"(?:[^\n\\]++|\\[\s\S])*+"  # of a line, and of those that continue it
-_MAGIC = re.compile(rf"([ \t]*)(?:([!%/,;]){_REST}|\?[^\n]*|[\w.]+\?{{1,2}}[ \t]*$)", re.MULTILINE)
+_MAGIC = re.compile(rf"([ \t]*)(?:([!%]){_REST}|\?[^\n]*|[\w.]+\?{{1,2}}[ \t]*$)", re.MULTILINE)
 _VALUE = re.compile(rf"=[ \t]*([!%])(?=[ \t]*\w){_REST}")
 _OPTION = r"[ \t]+-(?:[slTD][ \t]*\S+|\w+(?:[ \t]*\d+)?+)"
 _TIMED = re.compile(rf"([ \t]*)%{{1,2}}(?:time|timeit|prun|memit)\b(?:{_OPTION})*+[ \t]*+")

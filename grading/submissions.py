@@ -107,9 +107,7 @@ def _gathered(files: list[tuple[str, Reader, str, int]]) -> list[Submission]:
     def is_of_most(form: re.Pattern) -> bool:  # an instructor may add a file, or keep one
         theirs = list(filter(form.fullmatch, notebooks))
         numbers = {form.fullmatch(name)[2] for name in theirs} if form is _CANVAS else theirs
-        differ = 2 * len(numbers) > len(
-            theirs
-        )  # Canvas's of files do; those of "hw_2_1_ann" do not
+        differ = 2 * len(numbers) > len(theirs)  # those of "hw_2_1_ann" and its like do not
         return differ and 2 * students(theirs) > students(notebooks)
 
     form = next(filter(is_of_most, (_CANVAS, _MOODLE)), None)
