@@ -265,6 +265,27 @@ class TestComparing:
     def test_whole_numbers_are_answered_by_whole_numbers(self, window):
         guess = guess_point(9, low=0, high=30, xlabel="pairs", within=1, says="")
         assert compared(window, guess, [0.28]) == (["8"], "Close enough: it is 9, and you said 8.")
+    @pytest.mark.parametrize(
+        ("guess", "says"),
+        [
+            (guess_curve([0, 1], [0, 1], **CURVE), "So."),
+            (guess_point(10, **POINT), "It is 10. So."),
+            (guess_angle(1.0, within=0.3, says="So."), "It is 0.16 of a turn. So."),
+        ],
+    )
+    def test_who_asks_without_an_answer_sees_the_truth_alone(self, window, guess, says):
+        page = window()
+        page.set_content(guess._repr_html_())
+        page.locator("input").first.evaluate("(e) => e.dispatchEvent(new Event('input'))")
+        page.locator(".guess").evaluate("(e) => e.dispatchEvent(new Event('guess:show'))")
+        assert page.locator(".said").inner_text() == says
+        assert not page.locator(".controls").is_visible()
+        parts = page.locator(".wide").evaluate(
+            """(e) => [...e.querySelectorAll("[class]:not(.axes, [hidden])")]
+              .map((part) => part.classList[0])"""
+        )
+        assert parts == ["truth", "is"]
+
         assert compared(window, guess, [0.31])[1] == "Right: it is 9."
         between = guess_point(9.5, low=0, high=30, xlabel="pairs", within=1, says="")
         assert compared(window, between, [0.31])[0] == ["9.3"]

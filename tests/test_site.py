@@ -2023,6 +2023,20 @@ class TestQuestionsAndTerms:
         expect_none(definition_problems(visited.page))
 
 
+def test_who_asks_without_an_answer_sees_the_true_curve_also_later(browser, home):
+    with visit(browser, home, CHAPTERS[5]) as visited:
+        for again in (False, True):
+            for box in visited.page.locator(".predict:has(.guess)").all():
+                if not again:
+                    box.locator("xpath=following-sibling::*[1]").locator("button").click()
+                assert drawn_there(box.locator(".wide .truth"))
+                assert not box.locator(".controls").is_visible()
+                assert box.locator(".said").inner_text().strip()
+            visited.page.reload()
+
+
+
+
 @pytest.mark.parametrize("page", CHAPTERS)
 class TestCovers:
     def test_they_hide_the_answer_until_there_is_one(self, browser, home, page):

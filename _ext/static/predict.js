@@ -27,6 +27,11 @@
     window.dispatchEvent(new Event("resize")); // what was covered had no size
   }
 
+  // What would have been drawn is shown as it is.
+  function show(box) {
+    box.querySelector(".guess")?.dispatchEvent(new Event("guess:show"));
+  }
+
   function tell() {
     const here = boxes.map((box) => answers[box.id]).filter(Boolean);
     const counted = here.filter((answer) => !answer.looked);
@@ -54,6 +59,7 @@
     if (earlier?.guess)
       box.querySelector(".guess")?.dispatchEvent(
         new CustomEvent("guess:restore", { detail: earlier.guess }));
+    if (earlier?.looked) show(box);
     if (earlier) uncover(box);
     choices.forEach((choice, n) =>
       choice.addEventListener("toggle", () => {
@@ -64,7 +70,10 @@
     box.addEventListener("guess:compared", ({ detail }) => remember(box, detail));
 
     if (box.nextElementSibling?.matches(".cover"))
-      offer(box, "Show it without an answer", () => remember(box, { looked: true }));
+      offer(box, "Show it without an answer", () => {
+        remember(box, { looked: true });
+        show(box);
+      });
   }
   for (const summary of document.querySelectorAll("h2:has(+ .cover)"))
     offer(summary, "Show it now", () => uncover(summary));

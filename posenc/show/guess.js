@@ -129,12 +129,15 @@
       part("hint").toggleAttribute("hidden", some); // or the line goes through its words
     }
 
-    // Which is whose: beside the lines' right ends, above upright ones, beyond a hand's tip.
+    // Which is whose: beside the lines' right ends, above upright ones, beyond a hand's tip. Without
+    // an answer there is the true one alone.
     function name(v) {
-      const ends = [v, [data.truth].flat()].map((shares) => data.kind === "curve"
+      const truth = [data.truth].flat();
+      const ends = [v ?? truth, truth].map((shares) => data.kind === "curve"
         ? [left + width, top + height * (1 - shares.at(-1))] : spots(shares)[0]);
       const axis = +(data.kind === "curve"), first = +(ends[0][axis] > ends[1][axis]);
-      const apart = Math.max(0, 30 - Math.abs(ends[0][1] - ends[1][1])) / 2; // or one covers the other
+      const near = v ? Math.max(0, 30 - Math.abs(ends[0][1] - ends[1][1])) : 0;
+      const apart = near / 2; // or one covers the other
       const beside = Math.abs(ends[0][0] - ends[1][0]) < 60; // so are the words at two hands' tips
       const above = +(ends[0][1] > ends[1][1]);
       const [low, high] = [left + 30, left + width - 34]; // room for a word before, and after
@@ -149,7 +152,7 @@
             right ? "start" : "end"],
         }[data.kind];
         ["x", "y", "text-anchor"].forEach((key, i) => word.setAttribute(key, place[i]));
-        word.removeAttribute("hidden");
+        word.toggleAttribute("hidden", word === part("you") && !v);
       });
     }
 
@@ -162,7 +165,8 @@
     }
 
     function reveal(v) {
-      if (data.kind === "curve") shade(v);
+      if (v && data.kind === "curve") shade(v);
+      if (!v) for (const gone of ["hint", "waiting", "mine"]) part(gone).setAttribute("hidden", "");
       part("truth").removeAttribute("hidden");
       name(v);
     }
@@ -268,11 +272,17 @@
     const first = Object.assign(document.createElement("b"),
       { textContent: verdict(v, far, right, miss) });
     said.replaceChildren(first, ` ${data.says}`);
-    root.classList.add("compared", right ? "right" : "wrong");
+    root.classList.add(right ? "right" : "wrong");
+    finish(v);
+    return right;
+  }
+
+  // Shows the truth, beside an answer or alone, and takes no other.
+  function finish(v) {
+    root.classList.add("compared");
     for (const { reveal } of views) reveal(v);
     sliders.forEach((slider) => { slider.disabled = true; });
     controls.hidden = true;
-    return right;
   }
 
   const views = [...root.querySelectorAll("svg")].map(view);
@@ -299,5 +309,9 @@
     detail.forEach((value, k) => set(sliders[k], value));
     showAll();
     revealAll();
+  });
+  root.addEventListener("guess:show", () => {
+    said.textContent = said.dataset.says;
+    finish();
   });
 }
