@@ -23,6 +23,8 @@ STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_th
 HERE = (
     "(document.currentScript.parentElement);</script>"  # what a question's function is called with
 )
+# what the function of a live figure is called with
+RUNTIME = r"(?<=\n}\))\((\(\(\) => {(?:(?!</script>).)*\n}\)\(\))\);</script>"
 SCRIPT = Path("scripts", "pydata-sphinx-theme.js")
 MEASURE = '"complete"===document.readyState?T():window.addEventListener("load",T)'
 
@@ -37,7 +39,8 @@ def mend_body(app: Sphinx, pagename: str, templatename: str, context: dict, doct
 def once(body: str) -> str:
     """The same page without what it already has: a figure brings its style, a question its script.
 
-    The first question keeps the function that it calls, as `question`; the others call that.
+    The first question keeps the function that it calls, as `question`; the others call that. So do
+    live figures with what they share, their `runtime`.
     """
     known = set()
 
@@ -54,7 +57,14 @@ def once(body: str) -> str:
 
     body = re.sub(r"<style>.*?</style>", keep, body, flags=re.DOTALL)
     written = rf"<script>\((?P<function>(?:(?!</script>).)*?)\){re.escape(HERE)}"
-    return re.sub(written, call, body, flags=re.DOTALL)
+    body = re.sub(written, call, body, flags=re.DOTALL)
+
+    def share(found: re.Match) -> str:
+        new = found[1] not in known
+        known.add(found[1])
+        return f"(window.runtime = {found[1]});</script>" if new else "(window.runtime);</script>"
+
+    return re.sub(RUNTIME, share, body, flags=re.DOTALL)
 
 
 def plain(body: str) -> str:

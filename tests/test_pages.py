@@ -468,6 +468,15 @@ def test_questions_share_a_script_on_a_page():
     assert other.count(f"<script>(question){mend.HERE}") == 1
 
 
+def test_live_figures_share_their_runtime_on_a_page(annotations_off):
+    wave, clocks = (figure().html() for figure in (live.wave, live.clocks))
+    assert all(html.count("function start(kind") == 1 for html in (wave, clocks))
+    both = mend.once(wave + clocks)
+    assert both.count("function start(kind") == 1
+    assert both.count("(window.runtime = (() => {") == both.count("(window.runtime);") == 1
+    assert both.index("window.runtime = ") < both.index("(window.runtime);")
+
+
 def test_the_theme_does_not_measure_the_whole_page_when_it_has_loaded(tmp_path):
     script = (mend.STATIC / mend.SCRIPT).read_text("utf-8")
     assert "scrollWidth>e.clientWidth" in script

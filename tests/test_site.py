@@ -2035,6 +2035,12 @@ def test_who_asks_without_an_answer_sees_the_true_curve_also_later(browser, home
             visited.page.reload()
 
 
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_figures_share_what_runs_them(site, page):
+    html = (site / page).read_text("utf-8")
+    assert html.count("function start(kind") == 1
+    figures = soup(site / page).select(".live")
+    assert html.count("(window.runtime") == len(figures) > 0
 
 
 @pytest.mark.parametrize("page", CHAPTERS)

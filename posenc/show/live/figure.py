@@ -19,6 +19,7 @@ PLACES, SOME = 24, 150  # along a slider, and states that are tried, to find the
 _SPACE = re.compile(r"/\*.*?\*/|^\s+", re.DOTALL | re.MULTILINE)
 _REMARKS = re.compile(r"^ *//.*\n|^( ) +", re.MULTILINE)  # an indent is one blank then
 _IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?:const|function) (\w+)", re.MULTILINE)
 
 _BACK = "Back to the first state"
 _RESET = {"type": "button", "class_": "reset", "title": _BACK, "aria_label": _BACK}
@@ -176,7 +177,11 @@ def _set_control(control: ElementTree.Element, value: float | bool | str) -> Non
 
 
 def _script(kind: str) -> str:
-    """The module and all that it imports as one classic script, which runs in any notebook."""
+    """The module and all that it imports as one classic script, which runs in any notebook.
+
+    It is a function of what the runtime exports, called with that: a page with many figures needs
+    the runtime once (`_ext/mend.py`).
+    """
     parts: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -187,9 +192,15 @@ def _script(kind: str) -> str:
         parts[name] = _IMPORT.sub("", source).replace("export default", "const figure =")
 
     add(kind)
-    body = re.sub(r"^export ", "", "".join(parts.values()), flags=re.MULTILINE)
-    body = _REMARKS.sub(r"\1", body)
-    return f'(() => {{\n"use strict";\n{body}start("{kind}", figure);\n}})();'
+    names = ", ".join(_EXPORT.findall(parts["runtime"]))
+    runtime, body = (
+        _REMARKS.sub(r"\1", re.sub(r"^export ", "", source, flags=re.MULTILINE))
+        for source in (parts.pop("runtime"), "".join(parts.values()))
+    )
+    return (
+        f'"use strict";\n(({{ {names} }}) => {{\n{body}start("{kind}", figure);\n}})'
+        f"((() => {{\n{runtime}return {{ {names} }};\n}})());"
+    )
 
 
 def _short(value: float | bool | str) -> str:
