@@ -2035,6 +2035,18 @@ def test_who_asks_without_an_answer_sees_the_true_curve_also_later(browser, home
             visited.page.reload()
 
 
+def test_code_is_calm_in_the_dark(browser, home):
+    with visit(browser, home, CHAPTERS[1], color_scheme="dark") as visited:
+        colours = visited.page.locator("article .highlight pre").evaluate_all(
+            """(all) => [...new Set(all.flatMap((e) => [...e.querySelectorAll("span[class]")])
+              .map((e) => getComputedStyle(e).color))]"""
+        )
+        assert len(colours) >= 5
+        for colour in colours:
+            channels = [int(part) for part in re.findall(r"\d+", colour)[:3]]
+            assert max(channels) - min(channels) < 0.4 * max(channels), colour
+
+
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_figures_share_what_runs_them(site, page):
     html = (site / page).read_text("utf-8")
