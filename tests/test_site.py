@@ -2481,6 +2481,18 @@ class TestSearch:
             summed = [page for page, place in found if place == "#what-to-remember"]
             assert not [page for page in summed if sum(page == other for other, _ in found) > 1]
 
+    def test_the_entry_that_is_called_just_so_comes_first(self, browser, home, site):
+        terms = soup(site / "chapters" / "glossary.html").select("dt[id^=term-]")
+        names = [" ".join(term.find_all(string=True, recursive=False)).strip() for term in terms]
+        assert len(names) > 20
+        with visit(browser, home, "search.html?q=a") as visited:
+            visited.page.locator("#search-results li a").first.wait_for()
+            for name in [*names[::6], "position", "Head"]:
+                visited.page.goto(f"{home}search.html?q={name}")
+                found = visited.page.locator("#search-results li a").first
+                assert found.inner_text().lower() == f"{name} glossary".lower()
+                assert "glossary.html#term-" in found.get_attribute("href")
+
     def test_the_link_that_hides_the_marks_is_quiet(self, browser, home):
         with visit(browser, home, "search.html?q=sinusoidal") as visited:
             visited.page.locator("#search-results li a").first.click()

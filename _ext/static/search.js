@@ -1,7 +1,8 @@
 // Finds the places of the book that have all words of a query: in the field that Ctrl+K opens while
 // they are typed, and on the search page, instead of Sphinx's search. The texts of `texts.js` come
 // with the first letter. Chapters stand before the reference page, unless a name of it is typed; and
-// what a word names, a page, an entry of the glossary, a section, before what only has it.
+// what a word names, a page, an entry of the glossary, a section, before what only has it. First of
+// all stands the entry that is called just so.
 (() => {
   const root = document.documentElement.dataset.content_root;
   const make = (tag, what) => Object.assign(document.createElement(tag), what);
@@ -41,6 +42,7 @@
         let score = chapter ? 10 * (1 + about - BESIDE.test(title)) : 0;
         for (const i of all.keys()) score += Math.min(there[i], 5) + (named[i] && worth);
         if (words.length > 1 && text.toLowerCase().includes(name)) score += 10;
+        if (term && wordsOf(title).join(" ") === name) score += 1000; // that is what was asked for
         if (reference) score += title.toLowerCase() === name || title.toLowerCase().endsWith(`.${name}`) ? 100 : -100;
         found.push({ page, anchor, title, has, score, text: sentence(text || places[""]?.[1] || "", all) });
       }
