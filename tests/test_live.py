@@ -347,6 +347,30 @@ def kinds(page: Page, attribute: str) -> list[str]:
     return [f"[{attribute}='{mark}']" for mark in first.values()]
 
 
+# The dot of what is pointed at lies on a line of the plot, and the tip does not cover it there.
+BESIDE_THE_CURVE = """(svg) => {
+  const live = svg.closest(".live"), tip = live.querySelector(".tip").getBoundingClientRect();
+  const [dot] = [...live.querySelectorAll(".spot")].map((e) => e.getBoundingClientRect());
+  if (!dot) return ["no dot"];
+  const [x, y] = [dot.x + dot.width / 2, dot.y + dot.height / 2];
+  const lines = [...svg.querySelectorAll("path.line:not(.here, .whole)")].map((line) => {
+    const matrix = line.getScreenCTM(), long = line.getTotalLength();
+    return Array.from({ length: 2001 }, (_, n) =>
+      line.getPointAtLength((long * n) / 2000).matrixTransform(matrix));
+  });
+  const far = (points) => Math.min(...points.map((at) => Math.hypot(at.x - x, at.y - y)));
+  const own = lines.sort((a, b) => far(a) - far(b))[0];
+  const inside = (at) => at.x > tip.left && at.x < tip.right && at.y > tip.top && at.y < tip.bottom;
+  const problems = [];
+  if (far(own) > 3) problems.push(`the dot at ${x}, ${y} is ${far(own)} from all lines`);
+  if (own.some((at) => Math.hypot(at.x - x, at.y - y) < 16 && inside(at)))
+    problems.push(`the tip covers the curve at ${x}, ${y}`);
+  const { left, right } = live.getBoundingClientRect();
+  if (tip.left < left || tip.right > right) problems.push("the tip is cut");
+  return problems;
+}"""
+
+
 def at_rest(page: Page) -> dict:
     """The state once nothing moves on."""
     before, now = None, state_of(page)
@@ -868,6 +892,23 @@ class TestHands:
                 assert re.search(r"\d", page.locator(".tip").inner_text()), selector
             page.mouse.move(2, 2)
             assert page.locator(".tip").is_hidden()
+            expect_none(page.problems)
+
+    @EACH_KIND
+    def test_what_a_curve_tells_is_dotted_on_it_and_does_not_cover_it(self, opened, name):
+        with opened(name, width=1200) as page:
+            for mark in page.locator(".frame:not(.painted, :has(.cell)) > svg[data-tip]").all():
+                mark.scroll_into_view_if_needed()
+                box, told = mark.bounding_box(), 0
+                for share in (0.03, 0.2, 0.35, 0.6, 0.8, 0.97):
+                    across, down = share * box["width"], 0.4 * box["height"]
+                    page.mouse.move(box["x"] + across, box["y"] + down)
+                    if page.locator(".tip").is_visible():  # and no knob is there
+                        expect_none(mark.evaluate(BESIDE_THE_CURVE))
+                        told += 1
+                assert told >= 4
+            page.mouse.move(2, 2)
+            assert page.locator(".spot").count() == 0
             expect_none(page.problems)
 
     @EACH_KIND

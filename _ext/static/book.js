@@ -88,7 +88,7 @@ function portray(term) {
   document.querySelector(".picture")?.remove();
   const picture = document.createElement("span"), copy = shown.cloneNode(true);
   Object.assign(picture, { className: "picture", ariaHidden: "true", inert: true });
-  for (const part of copy.querySelectorAll("script, style, .controls, .rail, .reading, .reset, .tip, [role=status]"))
+  for (const part of copy.querySelectorAll("script, style, .controls, .rail, .reading, .reset, .tip, .spot, [role=status]"))
     part.remove();
   const painted = shown.querySelectorAll("canvas");
   copy.querySelectorAll("canvas").forEach((canvas, n) => canvas.getContext("2d").drawImage(painted[n], 0, 0));

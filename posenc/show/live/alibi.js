@@ -45,11 +45,11 @@ export default live({
   tips: {
     price({ at, data: { slopes } }) {
       const n = whole(at.x), head = headAt(n, at.y, slopes);
-      return `head ${head}, ${n} back: ${fixed(-slopes[head] * n, 2)}`;
+      return [`head ${head}, ${n} back: ${fixed(-slopes[head] * n, 2)}`, [Math.log2(n), -slopes[head] * n]];
     },
     share({ at, state, data: { slopes } }) {
-      const n = whole(at.x);
-      return `${n} or more back: ${percent(Math.exp(-slopes[nearest(state.head)] * n))}`;
+      const n = whole(at.x), share = Math.exp(-slopes[nearest(state.head)] * n);
+      return [`${n} or more back: ${percent(share)}`, [Math.log2(n), share]];
     },
   },
 });

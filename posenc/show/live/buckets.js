@@ -42,8 +42,9 @@ export default live({
   tips: {
     d({ at, state, data: { starts, last } }) {
       const distance = clamp(nearest(at.x), 0, last);
-      const bucket = find(distance, starts[`${state.num_buckets} ${state.max_distance}`]);
-      return `distance ${distance}: bucket ${bucket}`;
+      const those = starts[`${state.num_buckets} ${state.max_distance}`];
+      const bucket = find(distance, those);
+      return [`distance ${distance}: bucket ${bucket}`, [distance, bucket / (those.length - 1)]];
     },
   },
 });

@@ -68,8 +68,10 @@ export default live({
       const channel = clamp(Math.floor(at.x), 0, table[0].length - 1);
       return `${words[row]}, position ${row}, channel ${channel}: ${fixed(table[row][channel], 2)}`;
     },
-    curve: ({ at, data: { inv_freq } }) =>
-      `distance ${place(at.x)}: mean cosine ${fixed(dot(at.x, inv_freq), 2)}`,
+    curve({ at: { x }, data: { inv_freq } }) {
+      const mean = dot(x, inv_freq);
+      return [`distance ${place(x)}: mean cosine ${fixed(mean, 2)}`, [x, mean]];
+    },
   },
 });
 

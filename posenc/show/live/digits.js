@@ -32,7 +32,9 @@ export default live({
   tips: {
     hand: ({ index, state: { p }, data: { inv_freq } }) =>
       `wheel ${index}: ${fixed(((p + 0.5) * inv_freq[index] * 180) / Math.PI, 0)}° from 12`,
-    place: ({ at: { x }, index, data: { inv_freq, base } }) =>
-      `at ${place(x)}: digit ${digit(x, index, base)}, without jumps ${fixed(smooth(x, inv_freq[index], base), 2)}`,
+    place({ at: { x }, index, data: { inv_freq, base } }) {
+      const [jumps, turns] = [digit(x, index, base), smooth(x, inv_freq[index], base)];
+      return [`at ${place(x)}: digit ${jumps}, without jumps ${fixed(turns, 2)}`, [x, -turns], [x, -jumps]];
+    },
   },
 });

@@ -31,6 +31,9 @@ export default live({
   },
   drags: { distance: ({ at }) => ({ k: at.x }) },
   tips: {
-    curve: ({ at: { x }, state }) => `distance ${place(x)}: ${fixed(mean(x, speeds(state)), 3)}`,
+    curve({ at: { x }, state }) {
+      const height = mean(x, speeds(state));
+      return [`distance ${place(x)}: ${fixed(height, 3)}`, [x, height]];
+    },
   },
 });

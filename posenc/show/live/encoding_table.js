@@ -66,7 +66,7 @@ export default live({
     },
     wave({ at, state, values }) {
       const { r } = cell({ x: 0, y: at.y }, state);
-      return `position ${r}: ${fixed(values.column[r][0], 2)}`;
+      return [`position ${r}: ${fixed(values.column[r][0], 2)}`, values.column[r]];
     },
   },
 });

@@ -56,9 +56,9 @@ export default live({
       const [r, c] = [within(data.n - 1 - y, data.n), within(x, data.n)];
       return `rows ${r} and ${c}: ${fixed(cosines(state, data)(r, c), 2)}`;
     },
-    row({ at: { x }, values: { r }, state, data }) {
+    row({ at: { x }, values: { r, curve }, data }) {
       const c = within(x, data.n);
-      return `rows ${r} and ${c}: ${fixed(cosines(state, data)(r, c), 2)}`;
+      return [`rows ${r} and ${c}: ${fixed(curve[c][1], 2)}`, curve[c]];
     },
   },
 });

@@ -74,7 +74,8 @@ export default live({
     at({ at: point, state, data }) {
       const i = pointedAt(point, data, state.line);
       const [spot, shown] = placeNear(point.x, data, data.rows[i]);
-      return `${data.shown[i]}: ${spoken(at(spot, data.x, data.rows[i]), data.digits)} at ${said(shown)}`;
+      const y = at(spot, data.x, data.rows[i]);
+      return [`${data.shown[i]}: ${spoken(y, data.digits)} at ${said(shown)}`, [spot, y]];
     },
   },
 });

@@ -12,7 +12,8 @@
 //   paint(canvas, colours, state, data)    optional: fills a canvas of the figure
 //   settle(next, before, data)      optional: the allowed state that is nearest to the wanted one
 //   drags, goes, tips               name -> function({ index, state, data, values, at, grip })
-// A function of drags or goes returns the part of the state that changes, one of tips a text.
+// A function of drags or goes returns the part of the state that changes, one of tips a text, or of a
+// curve [text, place, …]: where a dot is to stand upon it, in the units of the picture.
 // The page sets a part of the state by an event "live:set" of the figure, with it as its detail.
 
 export const TAU = 2 * Math.PI;
@@ -34,6 +35,7 @@ export const grouped = (x) => {
 const path = (points) => "M" + points.map(([x, y]) => `${+x.toFixed(4)} ${+y.toFixed(4)}`).join("L");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const [GLIDE, REST] = [450, 700]; // milliseconds: of a move, and without one before it is said
+const ASIDE = 14; // pixels from a dot on a curve to what is said of it
 
 class Model {
   #values;
@@ -100,6 +102,26 @@ function keeps(mark, at) {
   return tipAt(mark, at)?.far <= room;
 }
 
+// Points of the page along the lines of a plot.
+const course = (svg) => [...svg.querySelectorAll("path.line")].flatMap((line) => {
+  const [on, long] = [line.getScreenCTM(), line.getTotalLength()];
+  return range(301).map((n) => line.getPointAtLength((long * n) / 300).matrixTransform(on));
+});
+
+// Where a text beside a dot begins: right or left of it and over or under it, within the room that
+// there is and where it covers least of the lines, above all of what is near the dot.
+function beside([x, y], { offsetWidth: wide, offsetHeight: tall }, [left, top, right, bottom], points) {
+  const covered = ([from, head]) => {
+    if (from < left || from + wide > right || head < top || head + tall > bottom) return Infinity;
+    const under = points.filter((at) =>
+      from < at.x && at.x < from + wide && head < at.y && at.y < head + tall);
+    return sum(under.map((at) => 1 / ((at.x - x) ** 2 + (at.y - y) ** 2)));
+  };
+  const corners = [x + ASIDE, x - ASIDE - wide].flatMap((from) =>
+    [y - 6 - tall, y + 6].map((head) => [from, head]));
+  return corners.reduce((best, corner) => (covered(corner) < covered(best) ? corner : best));
+}
+
 // Red, green and blue of the colours that heat maps are painted in.
 function colours(el) {
   const pencil = document.createElement("canvas").getContext("2d");
@@ -123,6 +145,10 @@ export const live = (figure) => ({
       return { ...found, said: figure.describe(state(), found, data) };
     };
     let frame, rest, motion;
+    const quiet = () => {
+      tip.hidden = true;
+      for (const dot of el.querySelectorAll(".spot")) dot.remove();
+    };
 
     const draw = () => {
       frame = 0;
@@ -162,7 +188,7 @@ export const live = (figure) => ({
       if (button) button.lastChild.data = on ? "Pause" : "Play";
     };
     const stop = () => {
-      tip.hidden = true; // it tells of what is about to change
+      quiet(); // it tells of what is about to change
       cancelAnimationFrame(motion);
       playing(el.querySelector("[data-playing]"), false);
     };
@@ -295,20 +321,36 @@ export const live = (figure) => ({
     });
     el.addEventListener("pointermove", (event) => {
       const mark = event.target.closest("[data-tip]");
-      tip.hidden = !mark || event.pointerType === "touch";
-      if (tip.hidden) return;
-      tip.textContent = call("tip", mark, { at: where(mark, event) });
+      quiet();
+      if (!mark || event.pointerType === "touch") return;
+      const at = where(mark, event), [wide, tall] = at.pixels;
+      const [text, ...places] = [call("tip", mark, { at })].flat();
+      tip.textContent = text;
+      tip.hidden = false;
       const { left, top, width } = el.getBoundingClientRect();
-      const x = clamp(event.clientX - left, tip.offsetWidth / 2, width - tip.offsetWidth / 2);
       const bar = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
       const high = tip.offsetHeight + 4;
+      const dots = places.map(([x, y]) =>
+        [event.clientX + (x - at.x) * wide, event.clientY - (y - at.y) * tall]);
+      for (const [x, y] of dots) {
+        const dot = document.createElement("i");
+        dot.className = "spot";
+        dot.style.translate = `calc(${x - left}px - 50%) calc(${y - top}px - 50%)`;
+        tip.before(dot);
+      }
+      if (dots.length) {
+        const [x, y] = beside(dots[0], tip, [left, bar, left + width, window.innerHeight], course(mark));
+        tip.style.translate = `${x - left}px ${y - top}px`;
+        return;
+      }
+      const x = clamp(event.clientX - left, tip.offsetWidth / 2, width - tip.offsetWidth / 2);
       let y = event.clientY - 10;
       if (mark.matches(".hit")) // over the dial, or it hides a hand
         y = Math.max(mark.getBoundingClientRect().top, bar + high);
       else if (y - high < bar) y += high + 32; // below the pointer, or the bar of the page hides it
       tip.style.translate = `calc(${x}px - 50%) calc(${y - top}px - 100% - 2px)`;
     });
-    el.addEventListener("pointerleave", () => (tip.hidden = true));
+    el.addEventListener("pointerleave", quiet);
 
     // Light ink means a dark theme, wherever a notebook is shown; the book's own pages tell theirs.
     const inked = () => {

@@ -85,9 +85,10 @@ export default live({
     now: ({ at, state, data: { pairs } }) => ({ length: tokens(at.y, state, pairs) }),
   },
   tips: {
-    pair({ at, state, data: { pairs } }) {
+    pair({ at, state, values: { seen, now }, data: { pairs, low, high } }) {
       const i = clamp(nearest(at.x), 0, pairs - 1);
-      return `pair ${i}: a turn in ${grouped(nearest(around(i, state.log_base, pairs)))} tokens`;
+      const said = `pair ${i}: a turn in ${grouped(nearest(around(i, state.log_base, pairs)))} tokens`;
+      return [said, ...[seen[i], now[i]].filter(([, y]) => low <= y && y <= high)];
     },
   },
 });

@@ -49,7 +49,9 @@ export default live({
   goes: { word: ({ index }) => ({ p: index }) },
   tips: {
     hand: ({ state: { p, w } }) => `${fixed((p * w * 180) / Math.PI, 0)}° from 12`,
-    wave: ({ at: { x }, state: { w } }) =>
-      `at ${place(x)}: sine ${fixed(Math.sin(x * w), 2)}, cosine ${fixed(Math.cos(x * w), 2)}`,
+    wave({ at: { x }, state: { w } }) {
+      const [sine, cosine] = [Math.sin(x * w), Math.cos(x * w)];
+      return [`at ${place(x)}: sine ${fixed(sine, 2)}, cosine ${fixed(cosine, 2)}`, [x, sine], [x, cosine]];
+    },
   },
 });
