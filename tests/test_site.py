@@ -2035,6 +2035,27 @@ def test_who_asks_without_an_answer_sees_the_true_curve_also_later(browser, home
             visited.page.reload()
 
 
+@pytest.mark.parametrize("page", [CHAPTERS[1], CHAPTERS[6]])
+def test_controls_at_the_edge_of_a_phone_have_an_edge(browser, home, page):
+    phone = {"has_touch": True, "is_mobile": True, "viewport": {"width": 390, "height": 844}}
+    with visit(browser, home, page, reduced_motion="reduce", **phone) as visited:
+        answer_everything(visited.page)
+        figure = visited.page.locator("figure .live:visible:has(.frame > svg)").last
+        row = figure.locator(".controls")
+        for below, stuck in ((500, True), (-400, False)):
+            figure.evaluate(
+                """(e, below) => {
+                  const { top, bottom } = e.getBoundingClientRect();
+                  scrollBy({ top: below > 0 ? top - below : bottom + below, behavior: "instant" });
+                }""",
+                below,
+            )
+            visited.page.wait_for_timeout(400)
+            assert (row.get_attribute("data-stuck") is not None) == stuck
+            line = row.evaluate("(e) => getComputedStyle(e, '::before').borderBottomWidth")
+            assert (line == "1px") == stuck
+
+
 def test_code_is_calm_in_the_dark(browser, home):
     with visit(browser, home, CHAPTERS[1], color_scheme="dark") as visited:
         colours = visited.page.locator("article .highlight pre").evaluate_all(

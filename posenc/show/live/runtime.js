@@ -369,7 +369,7 @@ export const live = (figure) => ({
     // Controls that the edge of the screen holds have an edge of their own.
     const edge = new IntersectionObserver(([{ target, intersectionRatio, boundingClientRect }]) =>
       target.toggleAttribute("data-stuck", intersectionRatio < 1 && boundingClientRect.top > 0),
-      { rootMargin: "0px 0px -1px 0px", threshold: 1 });
+      { rootMargin: "0px 0px -1px 0px", threshold: [0, 1] });
     for (const row of el.querySelectorAll(".controls")) edge.observe(row);
 
     el.live = { model, values };
