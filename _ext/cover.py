@@ -97,10 +97,10 @@ def card(app: Sphinx, docname: str, name: str) -> nodes.list_item:
     return nodes.list_item("", nodes.paragraph("", "", link))
 
 
-def picture(name: str) -> nodes.raw:
-    """A chapter's thumbnail."""
-    thumb = THUMBS / f"{Path(name).name[:2]}.svg"
-    file = thumb if thumb.exists() else THUMBS / "chapter.svg"
+def picture(name: str, method: str = "") -> nodes.raw:
+    """A chapter's thumbnail, or that of a method in it that has one of its own."""
+    thumbs = [THUMBS / f"{which}.svg" for which in (method.lower(), Path(name).name[:2], "chapter")]
+    file = next(thumb for thumb in thumbs if thumb.exists())
     return nodes.raw("", file.read_text("utf-8"), format="html", site_only=True)
 
 
@@ -138,7 +138,7 @@ def frame(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def is_map(node: nodes.Node) -> bool:
-    """Whether a node is the map of the methods, on which each has its chapter's picture."""
+    """Whether a node is the map of the methods, on which each has its picture."""
     return isinstance(node, nodes.container) and "methods-map" in node["classes"]
 
 
@@ -154,7 +154,7 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             line += [nodes.Text(" ")] * bool(line.children) + [nodes.inline("", fact)]
     for box in doctree.findall(is_map):
         for link in box.findall(nodes.reference):
-            link.insert(0, picture(link["refuri"]))
+            link.insert(0, picture(link["refuri"], link.astext()))
     for place in list(doctree.findall(chapters)):
         cards = [card(app, docname, name) for name in numbered(app)]
         place.replace_self(nodes.bullet_list("", *cards, classes=["chapter-cards"]))

@@ -14,12 +14,15 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import torch
 from axe_playwright_python.sync_playwright import Axe
 from browser import SITE, pages, served, visit
 from bs4 import BeautifulSoup, Tag
 from helpers import lacking
 from playwright.sync_api import Locator, Page, Route
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+from posenc import ShawRelative, TransformerXLRelative, sinusoidal_encoding, t5_buckets
 
 PAGES = pages(SITE)
 CHAPTERS = [page for page in PAGES if re.match(r"chapters/\d\d_", page)] or ["nothing is built"]
@@ -976,10 +979,43 @@ def test_the_cover_fills_its_width_and_its_title_has_room(browser, home, width):
             assert tagline["y"] - 8 <= part["y"] < tagline["y"] + tagline["height"] + 8
 
 
-def test_each_method_on_the_map_has_the_picture_of_its_chapter(site):
+def test_each_method_on_the_map_has_a_picture_of_its_own(site):
     methods = soup(site / "chapters" / "index.html").select(".methods-map a")
     assert len(methods) >= 7
     assert all(method.select_one("svg.thumb") for method in methods)
+    assert len({str(method.select_one("svg.thumb")) for method in methods}) == len(methods)
+
+
+def thumb(name: str) -> BeautifulSoup:
+    return soup(Path(__file__).parent.parent / "_ext" / "static" / "thumbs" / f"{name}.svg")
+
+
+def shades(weights: torch.Tensor) -> list[str]:
+    """How deep cells of a thumbnail are for weights of these sizes."""
+    sizes = weights.detach().abs() / weights.detach().abs().max()
+    return [f"{0.15 + 0.85 * size:.2f}" for size in sizes.flatten()]
+
+
+def test_the_pictures_of_methods_show_what_posenc_computes():
+    torch.manual_seed(0)
+    rows = ShawRelative(5, max_distance=2, std=1.0).key_weight
+    by_distance = rows[torch.arange(-5, 6).clamp(-2, 2) + 2]
+    assert [cell["opacity"] for cell in thumb("shaw").select("rect")] == shades(by_distance)
+
+    buckets = t5_buckets(
+        -torch.arange(48), num_buckets=8, max_distance=48, bidirectional=False
+    ).bincount()
+    drawn = [int(bar["width"]) + 1 for bar in thumb("t5").select("rect")]
+    assert drawn == (3 * buckets).tolist()
+
+    torch.manual_seed(0)
+    learned = TransformerXLRelative(1, 11, 4, std=1.0)
+    picture = thumb("transformer-xl")
+    both = shades(torch.stack([vector / vector.abs().max() for vector in (learned.u, learned.v)]))
+    assert [cell["opacity"] for cell in picture.select("rect")] == both
+    waves = sinusoidal_encoding(torch.linspace(0, 24, 73), 4, base=25.0)[:, ::2]
+    heights = [re.findall(r",([\d.]+)", line["d"]) for line in picture.select("path")]
+    assert heights == [[f"{24 - 18 * sine:.1f}" for sine in wave] for wave in waves.T.tolist()]
 
 
 @pytest.mark.parametrize(
