@@ -1,7 +1,7 @@
 """Show where a link leads: the formula, the figure's caption, the paper, as a term its definition.
 
 What a link to a numbered formula, to a figure or to a paper names is put beside it, hidden until
-the link is pointed at or focused. To a figure of the same page `book.js` adds the picture.
+the link is pointed at or focused. To a figure `book.js` adds the picture.
 """
 
 from docutils import nodes

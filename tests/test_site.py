@@ -1964,7 +1964,10 @@ def preview_problems(page: Page) -> list[str]:
           const links = [...document.querySelectorAll("article section :is(p, li) a")].filter(
             (e) => !e.closest("table, .headerlink, [role=tooltip]") &&
               (/#(fig|equation)-/.test(e.href) || e.closest(".bibtex-citation")));
-          const problems = links.length < 3 ? [`${links.length} links`] : [];
+          const problems = links.length < 3 ? [`${links.length} links`] : [], pages = {};
+          const pageOf = ({ href }) => pages[href.split("#")[0]] ??= fetch(href)
+            .then((found) => found.text())
+            .then((html) => new DOMParser().parseFromString(html, "text/html"));
           for (const link of links) {
             const text = link.parentElement.querySelector(":scope > [role=tooltip]");
             const complain = (what) => problems.push(`${link.innerText}: ${what}`);
@@ -1972,8 +1975,10 @@ def preview_problems(page: Page) -> list[str]:
             link.focus({ preventScroll: true });
             await new Promise((done) => requestAnimationFrame(done));
             const here = link.getAttribute("href").startsWith("#");
-            const goal = here && document.getElementById(link.hash.slice(1));
-            const drawn = goal && goal.matches("figure") && goal.querySelector(".live, .drawing");
+            const goal = (here ? document : await pageOf(link)).getElementById(link.hash.slice(1));
+            const drawn = goal?.matches("figure") && goal.querySelector(".live, .drawing");
+            for (let n = 0; drawn && n < 50 && !text.querySelector(".picture"); n++)
+              await new Promise((done) => setTimeout(done, 20)); // it comes from another page
             const picture = text.querySelector(".picture");
             if (!drawn !== !picture) complain(drawn ? "no picture" : "a wrong picture");
             if (picture?.querySelector("script, [name], [id^='fig']")) complain("a live picture");

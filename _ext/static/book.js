@@ -75,16 +75,24 @@ for (const event of ["pointerover", "focusin"]) {
     document.documentElement.classList.remove("no-definitions");
     const term = target.closest?.(".has-definition");
     if (!term) return;
-    portray(term);
     place(term.querySelector("[role=tooltip]"));
+    portray(term);
   });
 }
 
-// What is shown of a figure of this page has its picture, as it stands, whole and small.
-function portray(term) {
-  const figure = document.getElementById(term.querySelector(":scope > a").hash.slice(1));
+// Another page, once it was read. From a folder it may not be.
+const others = {};
+const other = ({ origin, pathname }) => others[pathname] ??= location.protocol === "file:" ? document
+  : fetch(origin + pathname).then((found) => found.text())
+    .then((html) => new DOMParser().parseFromString(html, "text/html"), () => document);
+
+// What is shown of a figure has its picture, whole and small: as it stands, or begins on another page.
+async function portray(term) {
+  const link = term.querySelector(":scope > a"), here = link.pathname === location.pathname;
+  if (!link.hash.startsWith("#fig-") || term.querySelector(".picture")) return;
+  const page = here ? document : await other(link), figure = page.getElementById(link.hash.slice(1));
   const shown = figure?.matches("figure") && figure.querySelector(".live, .drawing");
-  if (!shown || term.querySelector(".picture")) return;
+  if (!shown || !(here || term.matches(":is(:hover, :focus-within):not(:has(.picture))"))) return;
   document.querySelector(".picture")?.remove();
   const picture = document.createElement("span"), copy = shown.cloneNode(true);
   Object.assign(picture, { className: "picture", ariaHidden: "true", inert: true });
@@ -94,10 +102,14 @@ function portray(term) {
   copy.querySelectorAll("canvas").forEach((canvas, n) => canvas.getContext("2d").drawImage(painted[n], 0, 0));
   delete copy.dataset.figure;
   picture.append(copy);
-  term.querySelector("[role=tooltip]").prepend(picture);
-  const { offsetWidth: width, offsetHeight: height } = shown;
-  const zoom = Math.min(picture.clientWidth / width, (0.28 * window.innerHeight) / height);
-  Object.assign(copy.style, { width: `${width}px`, margin: "0 auto", zoom });
+  if (!document.querySelector(".live style")) picture.append(page.querySelector(".live style") ?? "");
+  const text = term.querySelector("[role=tooltip]");
+  text.prepend(picture);
+  const width = shown.offsetWidth || 690; // of another page, as wide as its column
+  Object.assign(copy.style, { width: `${width}px`, margin: "0 auto" });
+  const height = shown.offsetHeight || copy.offsetHeight;
+  copy.style.zoom = Math.min(picture.clientWidth / width, (0.28 * window.innerHeight) / height);
+  place(text);
 }
 
 // The contents of the book and of a page, where they are drawers: one closes by a button, by Escape
