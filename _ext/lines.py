@@ -32,7 +32,10 @@ def is_aligned(text: str) -> bool:
 
 def is_wide(table: str) -> bool:
     """Whether the rows of a table of results do not fit, broken wherever they may be."""
-    rows = [row.select("th, td") for row in BeautifulSoup(table, "html.parser").select("tr")]
+    rows = [
+        row.select("th, td")
+        for row in BeautifulSoup(table, "html.parser").select(":not(tfoot) > tr")
+    ]
     whole = [  # numbers are not broken
         max(
             len(part)

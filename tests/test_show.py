@@ -71,13 +71,16 @@ class TestTable:
             ["0.000", "0.250", "0.500"],
             ["0.450", "0.600", "1.000"],
         ]
-        assert [cell.text for cell in shown.select("td")] == [*entries[0], *entries[1]]
-        assert [cell.get("data-of") for cell in shown.select("td")] == ["b", "c", "b", None]
+        cells = shown.select("tbody td")
+        assert [cell.text for cell in cells] == [*entries[0], *entries[1]]
+        assert [cell.get("data-of") for cell in cells] == ["b", "c", "b", None]
+        ticks = [(tick["data-at"], tick["style"]) for tick in shown.select("tfoot [data-at]")]
+        assert ticks == [("\u22121", "--at:0.000"), ("0", "--at:0.500"), ("1", "--at:1.000")]
 
     def test_a_difference_says_what_it_is_of_and_ends_with_a_verdict(self):
         told = ["at 1: +0.44 ± 0.13, beats", "at 2: -0.12 ± 0.10, loses", "at 3: +0.75"]
         shown = soup(table([["a", *told]], columns=["", "b", "c", "d"], caption="c"))
-        cells = shown.select("td")
+        cells = shown.select("tbody td")
         assert [cell["class"] for cell in cells] == [["above"], ["below"], ["open"]]
         assert [cell.text for cell in cells] == [
             "at 1 +0.44 ± 0.13 beats", "at 2 -0.12 ± 0.10 loses", "at 3 +0.75",
@@ -262,9 +265,6 @@ class TestComparing:
         assert numbers == ["0.25 of a turn"]
         assert said == "Not quite: it is 0.5 of a turn, and you said 0.25 of a turn."
 
-    def test_whole_numbers_are_answered_by_whole_numbers(self, window):
-        guess = guess_point(9, low=0, high=30, xlabel="pairs", within=1, says="")
-        assert compared(window, guess, [0.28]) == (["8"], "Close enough: it is 9, and you said 8.")
     @pytest.mark.parametrize(
         ("guess", "says"),
         [
@@ -286,6 +286,9 @@ class TestComparing:
         )
         assert parts == ["truth", "is"]
 
+    def test_whole_numbers_are_answered_by_whole_numbers(self, window):
+        guess = guess_point(9, low=0, high=30, xlabel="pairs", within=1, says="")
+        assert compared(window, guess, [0.28]) == (["8"], "Close enough: it is 9, and you said 8.")
         assert compared(window, guess, [0.31])[1] == "Right: it is 9."
         between = guess_point(9.5, low=0, high=30, xlabel="pairs", within=1, says="")
         assert compared(window, between, [0.31])[0] == ["9.3"]

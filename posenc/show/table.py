@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from posenc.show.live.marks import round_ticks
+
 _SIGNED = "[+\N{MINUS SIGN}-]\\d+(?:\\.\\d+)?"
 _INTERVAL = rf" (?:± (?P<half>[\d.]+)|\((?P<low>{_SIGNED}) to (?P<high>{_SIGNED})\))"
 _DIFFERENCE = re.compile(
@@ -58,8 +60,18 @@ class Table:
         zero = f' style="--zero:{-low / (high - low):.3f}"' if drawn else ""
         return (
             f'<table class="{kind}"{zero}><caption>{html.escape(self.caption)}</caption>'
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+            f"{self._scale(low, high) if drawn else ''}</table>"
         )
+
+    def _scale(self, first: float, last: float) -> str:
+        """The numbers along the scale, which the page's style writes below it."""
+        ticks = "".join(
+            f'<i style="--at:{(at - first) / (last - first):.3f}" data-at="{text}"></i>'
+            for at, text in round_ticks(first, last, most=5).items()
+        )
+        cell = f'<td class="scale" colspan="{len(self.columns)}"><i>{ticks}</i></td>'
+        return f'<tfoot aria-hidden="true"><tr>{cell}</tr></tfoot>'
 
     def _entry(self, tag: str, scope: str, at: int, text: str, depth: float = 0) -> str:
         starts = [row[at].lstrip("<>~+-\N{MINUS SIGN} ")[:1] for row in self.rows]
