@@ -29,6 +29,7 @@ from posenc.show import (
 from posenc.show.colours import (
     CYCLE,
     DARK_ANSWERS,
+    DARK_SIGNED,
     DARK_WEIGHTS,
     PALETTE,
     WEIGHTS,
@@ -203,9 +204,23 @@ class TestPictures:
         found = heat_maps(ax.figure)
         wanted = mpl.colormaps["posenc.signed"]((SIGNED.numpy() + 1) / 2, bytes=True)
         assert np.abs(found["day",].astype(int) - wanted).max() <= 1
-        dark = 255 * in_the_dark(found["day",][..., :3] / 255)
-        assert np.abs(found["night",][..., :3] - dark).max() <= 0.5
+        dark = DARK_SIGNED((SIGNED.numpy() + 1) / 2, bytes=True).astype(int)
+        assert np.abs(found["night",] - dark).max() <= 4  # a step of the ramp
         assert found["night",][0, 0].sum() > found["night",][1, 4].sum()  # the middle is dark
+
+    def test_signed_numbers_have_the_colours_of_live_figures_in_both_themes(self):
+        for ramp, side in (("posenc.signed", 0), (DARK_SIGNED, 1)):
+            ends = mpl.colormaps.get_cmap(ramp)([0.0, 1.0])
+            wanted = [mpl.colors.to_rgba(PALETTE[name][side]) for name in ("blue", "red")]
+            assert np.abs(ends - wanted).max() < 1e-6
+
+    def test_red_is_told_from_amber_in_the_dark(self):  # bars stand beside hands
+        for eye, least in (("all", 0.19), ("no red", 0.19), ("no green", 0.14)):
+            red, amber = (
+                oklab(EYES[eye] @ linear(mpl.colors.to_rgb(PALETTE[name][1])))
+                for name in ("red", "amber")
+            )
+            assert np.linalg.norm(red - amber) > least, eye
 
     def test_weights_begin_at_the_paper_and_lead_away_from_it_on_both_pages(self):
         for ramp, paper in zip((WEIGHTS, DARK_WEIGHTS), self.PAPERS, strict=True):

@@ -18,7 +18,7 @@ PALETTE = {  # name -> on light paper, on dark paper
     "olive": ("#3a6b00", "#d3e052"),
     "magenta": ("#b20485", "#ee5fc2"),
     "slate": ("#5a6b7c", "#9db2c6"),
-    "red": ("#c0392b", "#f4806c"),
+    "red": ("#c0392b", "#ef6a7d"),
     "brown": ("#5c3a1c", "#efc3a4"),
     "grey": ("#6e6e6e", "#a3a3a3"),
 }
@@ -70,6 +70,9 @@ DARK_WEIGHTS = LinearSegmentedColormap.from_list(
 ANSWERS = ListedColormap(["#f6dcc4", "#cfe6e2"])
 DARK_ANSWERS = ListedColormap(["#53391c", "#164542"])
 SIGNED = LinearSegmentedColormap.from_list("posenc.signed", ["#2a6aa8", "#f7f5f1", "#c0392b"])
+DARK_SIGNED = LinearSegmentedColormap.from_list(
+    "posenc.signed.dark", ["#6cb2f0", "#1d1f24", "#ef6a7d"]
+)
 for _colours in (WEIGHTS, SIGNED):
     mpl.colormaps.register(_colours, force=True)
 

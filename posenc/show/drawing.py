@@ -2,8 +2,8 @@
 
 Ink, letters and lines get two colours each, and the page's `color-scheme` chooses. The dark ones
 are those of `colours.py`, or computed: lightness is turned round, and strong colours keep theirs,
-so red stays red. Heat maps are embedded as pictures of one pixel a number, one a page; weights have
-a ramp of their own for each.
+so red stays red. Heat maps are embedded as pictures of one pixel a number, one a page; weights and
+signed numbers have a ramp of their own for each.
 
 A figure is drawn twice, for a screen and for a phone, so that its letters are large enough on both.
 """
@@ -32,7 +32,15 @@ from matplotlib.text import Text
 from matplotlib.ticker import AutoLocator, Formatter, MaxNLocator
 from PIL import Image
 
-from posenc.show.colours import ANSWERS, DARK, DARK_ANSWERS, DARK_WEIGHTS, WEIGHTS
+from posenc.show.colours import (
+    ANSWERS,
+    DARK,
+    DARK_ANSWERS,
+    DARK_SIGNED,
+    DARK_WEIGHTS,
+    SIGNED,
+    WEIGHTS,
+)
 from posenc.show.live.marks import grouped
 
 COLUMN = 6.4  # inches; 10 point are 15 pixels then where a column is 690 wide
@@ -445,10 +453,10 @@ def _pictures(image: Element) -> list[Element]:
 
 
 def _map_in_the_dark(pixels: np.ndarray) -> np.ndarray:
-    """A heat map on a dark page; what has the colours of weights or answers alone has theirs."""
+    """A heat map on a dark page; what has the colours of one of the book's maps has its twin's."""
     seen, dark = pixels[..., 3] > 0, pixels.copy()
     known, at = np.unique(pixels[seen], axis=0, return_inverse=True)
-    for pair in ((WEIGHTS, DARK_WEIGHTS), (ANSWERS, DARK_ANSWERS)):
+    for pair in ((WEIGHTS, DARK_WEIGHTS), (SIGNED, DARK_SIGNED), (ANSWERS, DARK_ANSWERS)):
         light, night = (ramp(np.arange(ramp.N), bytes=True) for ramp in pair)
         apart = np.abs(known[:, None].astype(int) - light).max(axis=-1)
         if apart.min(axis=1).max(initial=0) <= 1:  # it was rounded
