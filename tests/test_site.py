@@ -330,11 +330,11 @@ def image_problems(page: Page) -> list[str]:
     )
 
 
-# Texts that look alike have one contrast, but for what lies over or under them unseen by their
-# parents: marks the first of each look in each block of a page (`whole`), or the first two of each
-# look in a page; and whatever floats above it, for what is below may differ.
-MARK_LOOKS = """(whole) => {
-  const seen = new Map(), looks = new Map(), blocks = new Map();
+# Texts that look alike have one contrast, but for what lies over or under them: marks the first two
+# of each look in a page, whatever floats above it, and what meets a background that is neither its
+# parent's nor its child's.
+MARK_LOOKS = """() => {
+  const seen = new Map(), looks = new Map();
   const look = (e) => {
     if (!e) return "";
     if (!looks.has(e)) {
@@ -346,10 +346,15 @@ MARK_LOOKS = """(whole) => {
     }
     return looks.get(e);
   };
-  const block = (e) => {
-    const near = whole && e.closest(":is(section, .covered, nav, header, footer) > *, li, td, th");
-    if (!blocks.has(near)) blocks.set(near, blocks.size);
-    return blocks.get(near);
+  const painted = [...document.querySelectorAll("body *")].filter((e) => {
+    const { backgroundColor, backgroundImage } = getComputedStyle(e);
+    const drawn = backgroundImage !== "none" || !/^rgba.* 0[)]$/.test(backgroundColor);
+    return drawn && e.checkVisibility();
+  }).map((e) => [e, e.getBoundingClientRect()]);
+  const meets = (e) => {
+    const { left, right, top, bottom } = e.getBoundingClientRect();
+    return painted.some(([p, box]) => left < box.right - 1 && box.left < right - 1
+      && top < box.bottom - 1 && box.top < bottom - 1 && !p.contains(e) && !e.contains(p));
   };
   for (const e of document.querySelectorAll("body *")) {
     delete e.dataset.look;
@@ -358,10 +363,9 @@ MARK_LOOKS = """(whole) => {
     if (!e.checkVisibility()) continue;
     const s = getComputedStyle(e), below = look(e);
     const kind = [s.color, s.fontSize, s.fontWeight, s.textShadow, below, e.closest("a") !== null];
-    const key = [...kind, block(e)].join();
-    const count = seen.get(key) ?? 0;
-    seen.set(key, count + 1);
-    if (count < (whole ? 1 : 2) || below === "floats") e.dataset.look = "";
+    const count = seen.get(kind.join()) ?? 0;
+    seen.set(kind.join(), count + 1);
+    if (count < 2 || below === "floats" || meets(e)) e.dataset.look = "";
   }
 }"""
 CONTRAST = ["color-contrast", "link-in-text-block"]
@@ -377,16 +381,13 @@ def lay_out(page: Page) -> None:
     )
 
 
-def accessibility_problems(page: Page, *, whole: bool = True, colours: bool = False) -> list[str]:
-    """What axe-core finds with its default rules, or of `colours` alone.
-
-    With `whole`, contrast is looked at in each block; else only where there is a new look.
-    """
+def accessibility_problems(page: Page, *, colours: bool = False) -> list[str]:
+    """What axe-core finds with its default rules, or of `colours` alone."""
     lay_out(page)
     # preload off: axe would ask for the style sheets once more. A drawing is one image with a name;
     # its thousand parts would cost a minute, and test_drawing.py knows their contrast.
     options, drawings = {"resultTypes": ["violations"], "preload": False}, [[".drawing svg"]]
-    page.evaluate(MARK_LOOKS, whole)
+    page.evaluate(MARK_LOOKS)
     runs = (
         ({}, {"rules": {rule: {"enabled": False} for rule in CONTRAST}}),
         ({"include": [["[data-look]"]]}, {"runOnly": CONTRAST}),
@@ -918,7 +919,7 @@ def test_the_ring_of_play_is_not_cut_off(browser, home):
 class TestEveryPageOnAPhone:
     def test_axe_finds_nothing(self, visited):  # a width changes no colour
         open_everything(visited.page)
-        expect_none(accessibility_problems(visited.page, whole=False))
+        expect_none(accessibility_problems(visited.page))
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
@@ -1502,7 +1503,7 @@ class TestSets:
                 words.click()
                 page.wait_for_timeout(1500)
                 assert not in_view(words, viewport)
-                expect_none(accessibility_problems(page, whole=False))
+                expect_none(accessibility_problems(page))
                 box = back.bounding_box()
                 assert 0 <= box["y"] < box["y"] + box["height"] <= 64
                 assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
@@ -2330,7 +2331,7 @@ class TestSearch:
             hits = page.locator(".hits li:not(.said) a")
             hits.first.wait_for()
             assert 3 <= hits.count() <= 8
-            expect_none(accessibility_problems(page, whole=False))
+            expect_none(accessibility_problems(page))
             for key, n in (("ArrowDown", 0), ("ArrowDown", 1), ("ArrowUp", 0)):
                 page.keyboard.press(key)
                 assert hits.nth(n).evaluate(FOCUSED)
@@ -2457,7 +2458,7 @@ class TestSearch:
             page.keyboard.type(typed)
             page.get_by_text(f"Nothing found for “{typed}”. Did you mean {meant}?").wait_for()
             assert page.locator(".hits li:not(.said) mark").count() > 2  # and there they are
-            expect_none(accessibility_problems(page, whole=False))
+            expect_none(accessibility_problems(page))
             page.keyboard.press("Tab")
             page.keyboard.press("Enter")
             page.locator(".hits li:not(.said) a").first.wait_for()
@@ -2562,7 +2563,7 @@ class TestSearch:
             link.wait_for()
             look = "(e) => [getComputedStyle(e).backgroundColor, e.parentElement.offsetHeight < 40]"
             assert link.evaluate(look) == ["rgba(0, 0, 0, 0)", True]
-            expect_none(accessibility_problems(visited.page, whole=False))
+            expect_none(accessibility_problems(visited.page))
             title = visited.page.locator("article h1").bounding_box()
             assert link.bounding_box()["x"] == pytest.approx(title["x"], abs=1)
             link.click()
