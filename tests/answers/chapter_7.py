@@ -1,3 +1,4 @@
+import functools
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ from posenc.lab.paired import student
 from tests.answers import Answers
 
 
+@functools.cache
 def trained(method, length, steps):
     return train(method, "text", train_length=length, recipe=Recipe(steps=steps))
 
