@@ -9,9 +9,11 @@ import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
-from sphinx.config import Config
+if TYPE_CHECKING:  # grading needs the root alone
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
 
 ROOT = Path(__file__).parent.parent
 GITHUB = "https://github.com"
@@ -49,7 +51,7 @@ def site(repository: str, environment: Mapping[str, str] = os.environ) -> str:
     return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
 
 
-def remember(app: Sphinx, config: Config) -> None:
+def remember(app: "Sphinx", config: "Config") -> None:
     """Find the addresses once for all extensions."""
     config.book_repository = find() or ""
     config.book_site = site(config.book_repository) if config.book_repository else ""
@@ -57,7 +59,7 @@ def remember(app: Sphinx, config: Config) -> None:
         app.tags.add("published")  # what only a published book can say stands in {only}
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: "Sphinx") -> dict[str, bool]:
     """Register with Sphinx; a changed address makes it write all pages again."""
     app.add_config_value("book_repository", "", "html")
     app.add_config_value("book_site", "", "html")

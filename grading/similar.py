@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Set
 from dataclasses import dataclass
 
-from copydetect import CodeFingerprint
 from tqdm import tqdm
 
 from grading import notebook
@@ -45,6 +44,13 @@ def compare(marked: list[Graded], given: Set[str]) -> Alike:
         marked: the submissions.
         given: the lines of code that were handed out.
     """
+    from copydetect import CodeFingerprint  # and matplotlib: not in each process of the pool
+
+    def fingerprint(code: str) -> frozenset[int]:
+        file = io.StringIO(code)
+        made = CodeFingerprint("answer.py", _LENGTH, _WINDOW, fp=file, language="python")
+        return frozenset(map(int, made.hashes))
+
     prints, uncompared = {}, []
     for one in marked:
         own = notebook.own(one.cells, given)
@@ -53,7 +59,7 @@ def compare(marked: list[Graded], given: Set[str]) -> Alike:
         try:
             if len(own) > LONGEST:
                 raise Wrong("there is too much of it")
-            prints[one.student] = call(_fingerprint, (own,), seconds=_SECONDS)
+            prints[one.student] = call(fingerprint, (own,), seconds=_SECONDS)
         except Wrong:
             uncompared.append(one.student)
     pairs = list(itertools.combinations(prints, 2))
@@ -63,11 +69,6 @@ def compare(marked: list[Graded], given: Set[str]) -> Alike:
         if (share := _share(*(prints[student] for student in pair))) >= LEAST
     ]
     return Alike(sorted(found, key=lambda row: (-row[0], row[1:])), uncompared)
-
-
-def _fingerprint(code: str) -> frozenset[int]:
-    made = CodeFingerprint("answer.py", _LENGTH, _WINDOW, fp=io.StringIO(code), language="python")
-    return frozenset(map(int, made.hashes))
 
 
 def _share(one: frozenset[int], other: frozenset[int]) -> float:
