@@ -1403,5 +1403,11 @@ ELSEWHERE: dict[str, dict[str, tuple[str, int]]] = {
             "    t, p = ttest_rel(second, first)\n"
             "    return (1 if t > 0 else -1) if p <= .05 else 0",
             4),
+        "honest": (
+            "def better(first, second):\n    gains = [b - a for a, b in zip(first, second)]\n"
+            "    n, mean = len(gains), sum(gains) / len(gains)\n"
+            "    error = (sum((g - mean) ** 2 for g in gains) / (n - 1) / n) ** 0.5\n"
+            "    limit = {5: 2.78, 6: 2.57, 7: 2.45}.get(n, 2.16) * error\n"
+            "    return (mean > limit) - (mean < -limit)", 4),
     },
 }  # fmt: skip
