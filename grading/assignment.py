@@ -11,8 +11,9 @@ from pathlib import Path
 import nbformat
 
 from _ext import student
-from grading.cells import form, names
+from grading.cells import form, read
 from grading.questions.master import Comparison, Judged, masters
+from grading.uses import Uses
 from posenc.check import Probe, Question
 
 RUNS = "*Grading runs this notebook from top to bottom, without a network, with"
@@ -125,43 +126,42 @@ class Assignment:
         names = {source: name for name, source in self.given_cells.items()}
         return {form(source): names.get(source.strip(), "") for source in code}
 
-    def untouched(self, cells: Sequence[tuple[str, str]]) -> list[str | None]:
-        """The question of each cell that is as it was handed out; None for the student's own."""
-        return [
-            self.given_forms.get(form(source)) if kind == "code" else None for kind, source in cells
-        ]
-
-    def stubs(
-        self, cells: Sequence[tuple[str, str]], untouched: Sequence[str | None] | None = None
-    ) -> dict[int, str]:
-        """Cells for an answer, as they were handed out, below an answer: they would undo it.
+    def read(self, cells: Sequence[tuple[str, str]]) -> dict:
+        """What the code of a notebook says, as plain data: to read it again may take long.
 
         Args:
             cells: kind and source of each.
-            untouched: what `untouched` says of them, if that is known.
 
         Returns:
-            The name of the question for the number of each.
+            "untouched": the question of each cell that is as it was handed out, None for the
+            student's own; "stubs": of each cell for an answer, as it was handed out, below an
+            answer, which it would undo, its number and the question's name; "no_python": the
+            numbers of the cells that are none; "odd" and "imported": see `grading.uses`.
         """
-        untouched = self.untouched(cells) if untouched is None else untouched
-        answered, found = set(), {}
-        for number, (kind, source) in enumerate(cells if any(untouched) else ()):
-            name = untouched[number]
-            if name in answered:
-                found[number] = name
-            elif not name and kind == "code":
-                answered |= names(source)
-        return found
+        found = {"untouched": [], "stubs": [], "no_python": []}
+        code = [source if kind == "code" else "" for kind, source in cells]
+        answered = set()
+        for number, (is_none, names, said) in enumerate(read(code)):
+            name = self.given_forms.get(said) if cells[number][0] == "code" else None
+            found["untouched"].append(name)
+            found["no_python"] += [number] * is_none
+            found["stubs"] += [(number, name)] * (name in answered)
+            answered |= names if not name else set()
+        uses = Uses(cells, self.given_lines)
+        return found | {"odd": uses.odd(), "imported": sorted(uses.imported())}
 
-    def run_of(self, cells: Sequence[tuple[str, str]]) -> list[tuple[int, str, bool]]:
+    def run_of(self, cells: Sequence[tuple[str, str]], read: dict) -> list[tuple[int, str, bool]]:
         """What is run: number and source of each cell of code, and whether it was handed out.
 
-        Cells for an answer are the student's own; the `stubs` are left out.
+        Cells for an answer are the student's own; the stubs below one are left out.
+
+        Args:
+            cells: kind and source of each.
+            read: what `read` says of them.
         """
-        untouched = self.untouched(cells)
-        stubs = self.stubs(cells, untouched)
+        stubs = dict(read["stubs"])
         return [
-            (number, source, untouched[number] == "")
+            (number, source, read["untouched"][number] == "")
             for number, (kind, source) in enumerate(cells)
             if kind == "code" and number not in stubs
         ]

@@ -3,9 +3,10 @@
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-LONGEST = 100_000  # characters of a cell that is parsed
+LONGEST = 20_000  # characters of a cell that is parsed: some take quadratic time
+_MOST = 100_000  # of all cells of a notebook that are
 _DISORDER = re.compile(r"[^\x00-\x7f]{1000}")  # sorting its marks would take quadratic time
 _REST = r"(?:[^\n\\]++|\\[\s\S])*+"  # of a line, and of those that continue it
 _MAGIC = re.compile(rf"([ \t]*)(?:([!%]){_REST}|\?[^\n]*|[\w.]+\?{{1,2}}[ \t]*$)", re.MULTILINE)
@@ -26,7 +27,7 @@ _PIECE = re.compile(  # in a comment, a text or brackets, and behind a backslash
     """,
     re.DOTALL | re.VERBOSE,
 )
-CELLS = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
+CELLS = re.compile(r"\s*%%(\w+)[^\n]*\n?")
 NO_PYTHON = frozenset([
     "html", "HTML", "latex", "markdown", "javascript", "js", "svg", "bash", "sh", "script", "perl",
     "ruby",
@@ -39,6 +40,26 @@ _COMPREHENSION = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPE = (*DEFINITION, ast.Lambda, *_COMPREHENSION)  # what is bound in it is bound in it alone
 
 
+def short(sources: Iterable[str]) -> Iterator[bool]:
+    """Whether each cell of a notebook is one that is parsed; what is long costs others nothing."""
+    left = _MOST
+    for size in map(len, sources):
+        is_short = size <= min(LONGEST, left)
+        left -= size * is_short
+        yield is_short
+
+
+def read(sources: Sequence[str]) -> Iterator[tuple[bool, frozenset[str], str]]:
+    """Of each cell of a notebook whether it is no Python, its names, and its form.
+
+    The names are those that it makes; of one that is long, or no Python, those of definitions.
+    """
+    for source, is_short in zip(sources, short(sources), strict=True):
+        tree = python(source) if is_short else None
+        names = bound(tree.body) if tree else frozenset(_DEFINED.findall(source))
+        yield is_short and tree is None, names, _form(source, tree)
+
+
 def form(source: str) -> str:
     """What a cell says, however it is spelled.
 
@@ -49,7 +70,11 @@ def form(source: str) -> str:
         >>> form("def f(x):\\r\\n    pass  # later") == form("def f():\\n    'One.'\\n    ...")
         True
     """
-    tree = python(source)
+    return _form(source, python(source))
+
+
+def _form(source: str, tree: ast.Module | None) -> str:
+    """The same of what is parsed; the tree is changed."""
     for node in ast.walk(tree) if tree else ():
         body = getattr(node, "body", None)
         if isinstance(body, list):
@@ -71,16 +96,8 @@ def _does_nothing(part: ast.stmt) -> bool:
     return is_said or isinstance(part, ast.Pass)
 
 
-def names(source: str) -> frozenset[str]:
-    """The names that a cell makes; of one that is very long, or no Python, those of definitions."""
-    tree = python(source)
-    return bound(tree.body) if tree else frozenset(_DEFINED.findall(source))
-
-
 def python(source: str) -> ast.Module | None:
-    """A cell as Python, without what is for IPython; None if it is none, or very long."""
-    if len(source) > LONGEST:
-        return None
+    """A cell as Python, without what is for IPython; None if it is none."""
     kind = CELLS.match(source)
     if SHELLS.match(source) or (kind and kind[1] in NO_PYTHON):
         return None

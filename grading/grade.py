@@ -102,7 +102,9 @@ def run(content: bytes, path: str, seed: int, limits: Limits) -> dict:
         except ValueError as error:
             return empty(str(error))
         asked = _assignment(path)
-        return examine(asked.run_of(cells), _tests(path, seed), limits, asked.points)
+        read = asked.read(cells)
+        code, tests = asked.run_of(cells, read), _tests(path, seed)
+        return examine(code, tests, limits, asked.points) | {"read": read}
     except Exception as error:
         return failed(error)
 

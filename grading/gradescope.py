@@ -63,7 +63,9 @@ def main() -> None:
             cells = notebook.read(files[0].read_bytes())
             limits = Limits(by_user=by_user)
             tests = assignment.tests(seed)
-            report = examine(assignment.run_of(cells), tests, limits, assignment.points)
+            read = assignment.read(cells)
+            code = assignment.run_of(cells, read)
+            report = examine(code, tests, limits, assignment.points) | {"read": read}
         except ValueError as error:
             report = empty(str(error))
     graded = judge("", cells, json.loads(json.dumps(report)), assignment)

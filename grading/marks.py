@@ -13,9 +13,8 @@ from markupsafe import Markup
 import posenc
 from grading import notebook, rendered, without, written
 from grading.assignment import RUNS, Asked, Assignment
-from grading.cells import CELLS, LONGEST, python
+from grading.cells import CELLS
 from grading.submissions import plain, quoted
-from grading.uses import Uses
 from posenc.check.ways import ALL
 
 _A_TEXT = 40  # characters that are more than a remark
@@ -133,7 +132,7 @@ def judge(
     Args:
         student: whose it is.
         cells: kind and source of each cell that was handed in.
-        report: see `grading.examine`.
+        report: see `grading.examine`, and "read", if that is known: see `Assignment.read`.
         assignment: what was asked.
         pictures: those of each cell.
     """
@@ -145,11 +144,11 @@ def judge(
     remarks += [_LEFT_OUT_LATE] * bool(late)
     passed_over = _passed_over(_found(report, "refused", late=True), cells, assignment)
     remarks += [_PASSED_OVER_LATE] * bool(passed_over)
-    as_given = assignment.untouched(cells)
-    stubs = assignment.stubs(cells, as_given)
+    read = report.get("read") or assignment.read(cells)
+    stubs = dict(read["stubs"])
     remarks += _passed_stubs(stubs, assignment)
     code = [s for n, (kind, s) in enumerate(cells) if kind == "code" and n not in stubs]
-    untouched = {name for n, name in enumerate(as_given) if n not in stubs}
+    untouched = {name for n, name in enumerate(read["untouched"]) if n not in stubs}
     marks = []
     titles = {asked.title for asked in assignment.questions}
     for asked in assignment.questions:
@@ -163,7 +162,6 @@ def judge(
             mark.untouched = asked.name in untouched
         marks.append(mark)
     remarks += _missing(marks, notebook.words("\n".join(code)), cells)
-    uses = Uses(cells, assignment.given_lines)
     sources = {str(n): source for n, (kind, source) in enumerate(cells) if kind == "code"}
     raised = [
         f"below {quoted(where[int(n)], 60)}: {plain(text)}" for n, text in report["raised"].items()
@@ -176,11 +174,11 @@ def judge(
         remarks=list(dict.fromkeys(remarks)),
         flags=late
         + passed_over
-        + _lacking(report["raised"], marks, sources, uses)
-        + _no_python(report["raised"], marks, sources)
+        + _lacking(report["raised"], marks, sources, read["imported"])
+        + _no_python(report["raised"], marks, read["no_python"])
         + _without_a_gpu(report["raised"], marks, "\n".join(code))
         + _borrowing(marks)
-        + _odd(uses)
+        + _odd(read["odd"])
         + _unshown(marks)
         + _elsewhere(cells, marks, assignment, pictures),
         raised=raised,
@@ -189,7 +187,7 @@ def judge(
 
 
 def _lacking(
-    raised: dict[str, str], marks: Sequence[Mark], sources: dict[str, str], uses: Uses
+    raised: dict[str, str], marks: Sequence[Mark], sources: dict[str, str], imported: Sequence[str]
 ) -> list[str]:
     """What a notebook uses and the grader lacks, if points are missing; else what it says of it."""
     if not _points_are_missing(marks):
@@ -197,8 +195,9 @@ def _lacking(
     texts = {n: raised[n] for n in sorted(raised, key=int)}
     magics = ((match[1], n) for n, text in texts.items() if (match := _MAGIC.match(text)))
     names = dict.fromkeys(m[1] for m in map(_MODULE.match, texts.values()) if m)
-    imported = uses.imported() if names else ()
-    named = [n for n in names if any(f"{other}.".startswith(f"{n}.") for other in imported)]
+    named = [
+        n for n in list(names)[:_MOST] if any(f"{other}.".startswith(f"{n}.") for other in imported)
+    ]
     lacks = {
         "it imports": [name for name in named if not _is_here(name)],
         "a cell begins with": [f"%%{m}" for m, n in magics if m in _magics(sources.get(n, ""))],
@@ -214,10 +213,10 @@ def _lacking(
 
 def _magics(source: str) -> list[str]:
     """The magics for the whole cell that it begins with."""
-    found = []
-    while match := CELLS.match(source):
+    found, at = [], 0
+    while match := CELLS.match(source, at):
         found.append(match[1])
-        source = source[match.end() :]
+        at = match.end()
     return found
 
 
@@ -237,11 +236,9 @@ def _is_here(name: str) -> bool:
     return spec is not None
 
 
-def _no_python(raised: dict[str, str], marks: Sequence[Mark], sources: dict[str, str]) -> list[str]:
+def _no_python(raised: dict[str, str], marks: Sequence[Mark], unread: Sequence[int]) -> list[str]:
     """Cells that this Python cannot read, as Colab's newer one may, if points are missing."""
-    said = [n for n in sorted(raised, key=int) if _NO_PYTHON.match(raised[n])]
-    texts = {n: sources.get(n, "") for n in said}
-    found = [n for n, text in texts.items() if len(text) <= LONGEST and python(text) is None]
+    found = [n for n in map(str, unread) if _NO_PYTHON.match(raised.get(n, ""))]
     if not found or not _points_are_missing(marks):
         return []
     version = ".".join(platform.python_version_tuple()[:2])
@@ -391,9 +388,8 @@ def _borrowing(marks: Sequence[Mark]) -> list[str]:
     return [f"{numbers} {calls} what is to be written without posenc"] if asking else []
 
 
-def _odd(uses: Uses) -> list[str]:
+def _odd(found: Sequence[str]) -> list[str]:
     """Code that a person should look at; read in the text that was handed in."""
-    found = uses.odd()
     return [f"look at its code: {', '.join(found)}"] if found else []
 
 

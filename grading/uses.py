@@ -1,8 +1,9 @@
 """What the code of a notebook names that no answer needs: somebody should look at it.
 
 Each cell is read as Python; lines for IPython are put aside first. What cannot be read so (half a
-statement, a cell for another program, very much code) is read as text, without comments and texts,
-and there every word counts. Words in texts, comments and lines for a shell never do.
+statement, a cell for another program, much code) is read as text, without comments and texts, and
+there every word counts. Words in texts, comments and lines for a shell never do. Of too much of
+that the rest is not read; it is said that there is more.
 """
 
 import ast
@@ -19,6 +20,7 @@ from grading.cells import (
     bound,
     parsed,
     parts,
+    short,
     told_apart,
 )
 from grading.submissions import quoted
@@ -28,8 +30,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_LONGEST = 100_000  # characters of all cells that are parsed
-_CELL = 100  # characters that take as long as a cell by itself
+_MOST_TEXT = 1_000_000  # characters of cells that are too long to be parsed
 _LINE = re.compile(r"\r\n?|\n")  # as Python counts them
 _MOST, _SHOWN = 1000, 300  # odd lines for IPython that are kept, and characters of each
 
@@ -87,14 +88,16 @@ class Uses:
     """
 
     def __init__(self, cells: Sequence[tuple[str, str]], given: Set[str]):
-        self.given, left = given, _LONGEST
+        self.given, left = given, _MOST_TEXT
         self.trees: list[tuple[ast.stmt, list[int]]] = []  # and own lines above each of its cell
         self.texts: list[str] = []
         self.lines: dict[str, None] = {}  # for IPython, and not of every day
-        for kind, source in cells:
-            if kind == "code":
-                left -= len(source) + _CELL
-                self._read(source, is_short=left >= 0)
+        code = [source for kind, source in cells if kind == "code"]
+        for source, is_short in zip(code, short(code), strict=True):
+            left -= len(source) * (not is_short)
+            if is_short or left >= 0:
+                self._read(source, is_short=is_short)
+        self.is_whole = left >= 0
         self.own = bound(tree for tree, _ in self.trees)
         self.modules = _modules([node for tree, _ in self.trees for node in ast.walk(tree)])
 
@@ -106,7 +109,8 @@ class Uses:
             for node in _handed_in(tree, above):
                 names |= self._odd(node, roots, own)
         lines = itertools.islice(self.lines, 5)
-        return sorted(names) + [quoted(line, most=40) for line in lines]
+        more = ["more of it than is read"] * (not self.is_whole)
+        return sorted(names) + [quoted(line, most=40) for line in lines] + more
 
     def imported(self) -> set[str]:
         """The modules that are imported, and what is imported from them, with dots."""
@@ -135,7 +139,7 @@ class Uses:
         tree = parsed(source) if is_short else None
         if tree is None:
             source, lines = told_apart(source)
-            for line in lines:
+            for line in dict.fromkeys(lines):
                 self._put_aside(line)
             tree = parsed(source) if is_short else None
         lines = _LINE.split(source)

@@ -304,8 +304,13 @@ ATTACKS: dict[str, Attack] = {
         "        os.write(kept[-1], bytes(2**24))\nexcept OSError:\n    assert not kept",
         note="memfd_create",
     ),
-    "quadratic": disturbs('x = "' + "torch." * 1_500_000 + '"'),
-    "quadratic_words": disturbs('x = """' + "a" * 3_000_000 + " " * 3_000_000 + '"""'),
+    "quadratic": disturbs(
+        'x = "' + "torch." * 1_500_000 + '"', note="^look at its code: more of it than is read$"
+    ),
+    "quadratic_words": disturbs(
+        'x = """' + "a" * 3_000_000 + " " * 3_000_000 + '"""', note="more of it than is read$"
+    ),
+    "slow_to_parse": disturbs("f'" + "{a}" * 33_000 + "'\nb c", note="^$"),
     "holds_memory": disturbs(
         "big = []\nwhile True:\n    big.append(b'1' * 2**28)", note="left out: it used more than"
     ),

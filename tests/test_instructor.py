@@ -996,31 +996,39 @@ def test_no_word_or_number_of_an_answer_is_on_a_page():
     assert f"it said {secret}" in feedback.said(found, show_right=True)[2]
 
 
+def stubs(assignment, cells):
+    return dict(assignment.read(cells)["stubs"])
+
+
+def run_of(assignment, cells):
+    return assignment.run_of(cells, assignment.read(cells))
+
+
 def test_a_stub_below_an_answer_does_not_undo_it():
     sinusoids = Assignment.find("02_sinusoidal")
     cells = [(cell.cell_type, cell.source) for cell in sinusoids.handed_out.cells]
     stub = ("code", sinusoids.given_cells["moved"])
     place = cells.index(stub)
-    assert sinusoids.stubs(cells) == sinusoids.stubs([*cells, *cells]) == {}
+    assert stubs(sinusoids, cells) == stubs(sinusoids, [*cells, *cells]) == {}
     for own in ("def moved(*x):\n    return x", "import os\nmoved = lambda *x: x",
                 "with torch.no_grad():\n    def moved(*x):\n        return x",
                 "%matplotlib inline\nmoved: Callable = max", "from helpers import moved",
                 "a, (b, moved) = 1, (2, max)", "print(moved := max)"):  # fmt: skip
         mine = [*cells[:place], ("code", own), *cells[place:]]
-        assert sinusoids.stubs(mine) == {place + 1: "moved"}
-        run = {number: (source, given) for number, source, given in sinusoids.run_of(mine)}
+        assert stubs(sinusoids, mine) == {place + 1: "moved"}
+        run = {number: (source, given) for number, source, given in run_of(sinusoids, mine)}
         assert run[place] == (own, False)
         assert place + 1 not in run
         assert sum(given for _, given in run.values()) == 8  # imports, checks and pictures
-        assert sinusoids.stubs([*cells, ("code", own)]) == {}
+        assert stubs(sinusoids, [*cells, ("code", own)]) == {}
         remarks = judge("ann", mine, empty(""), sinusoids).remarks
         assert f"cell {place + 2} is as it was handed out, and 2.3 is answered above it, so it " \
             "was passed over" in remarks  # fmt: skip
     for other in ("moved(1)", "moved == 1", "  moved = 1", "removed = 1", "print(moved)",
                   "def f(moved):\n    moved = 1", "[1 for moved in x]", "x.moved = 1"):  # fmt: skip
-        assert sinusoids.stubs([("code", other), stub]) == {}
+        assert stubs(sinusoids, [("code", other), stub]) == {}
     start = time.process_time()
-    sinusoids.stubs([("code", "a" * 3_000_000 + " " * 3_000_000), ("code", "a=" * 3_000_000)])
+    stubs(sinusoids, [("code", "a" * 3_000_000 + " " * 3_000_000), ("code", "a=" * 3_000_000)])
     assert time.process_time() - start < 5
 
 
@@ -1038,8 +1046,8 @@ def test_a_stub_is_one_however_it_is_spelled():
         f"%%time\n{stub}",
     ):
         mine = [("code", own), ("code", spelled)]
-        assert sinusoids.stubs(mine) == {1: "moved"}, spelled
-        assert sinusoids.run_of(mine) == [(0, own, False)]
+        assert stubs(sinusoids, mine) == {1: "moved"}, spelled
+        assert run_of(sinusoids, mine) == [(0, own, False)]
         (mark,) = (m for m in judge("ann", mine[1:], empty(""), sinusoids).marks
                    if m.asked.name == "moved")  # fmt: skip
         assert mark.untouched
@@ -1053,18 +1061,18 @@ def test_a_stub_is_one_however_it_is_spelled():
         stub.replace("...", "-" * 500_000),
         stub.replace("...", "x" + ".x" * 3000),
     ):
-        assert sinusoids.stubs([("code", own), ("code", other)]) == {}, other[:200]
+        assert stubs(sinusoids, [("code", own), ("code", other)]) == {}, other[:200]
     mended = Assignment.find("02_sinusoidal").given_cells["mended_sinusoidal"]
     for spelled, is_one in ((f"{mended}\n# ?", True), (mended.replace(".bfloat16()", ""), False)):
         mine = [("code", "mended_sinusoidal = max"), ("code", spelled)]
-        assert bool(sinusoids.stubs(mine)) is is_one
+        assert bool(stubs(sinusoids, mine)) is is_one
 
 
 def test_cells_that_were_handed_out_are_known_with_the_line_ends_of_windows():
     sinusoids = Assignment.find("02_sinusoidal")
     cells = [(c.cell_type, c.source) for c in sinusoids.handed_out.cells]
     on_windows = [(kind, source.replace("\n", "\r\n")) for kind, source in cells]
-    given = [[is_given for *_, is_given in sinusoids.run_of(some)] for some in (cells, on_windows)]
+    given = [[is_given for *_, is_given in run_of(sinusoids, some)] for some in (cells, on_windows)]
     assert given[0] == given[1]
     assert sum(given[0]) == 8
 
@@ -1079,10 +1087,10 @@ def test_a_stub_is_below_its_answer_whatever_stands_above_both(above):
     sinusoids = Assignment.find("02_sinusoidal")
     stub = ("code", sinusoids.given_cells["moved"])
     for own in ("moved = max", "def moved(*x):\n    return x"):
-        found = sinusoids.stubs([*above, ("code", own), stub])
+        found = stubs(sinusoids, [*above, ("code", own), stub])
         assert found == {len(above) + 1: "moved"}
     long = ("code", "x = 1\n" * 90_000 + "def moved(*x):\n    return x")
-    assert sinusoids.stubs([long, stub]) == {1: "moved"}
+    assert stubs(sinusoids, [long, stub]) == {1: "moved"}
 
 
 def test_the_names_of_all_cells_are_found_in_linear_time():
@@ -1090,7 +1098,7 @@ def test_the_names_of_all_cells_are_found_in_linear_time():
     stub = ("code", sinusoids.given_cells["moved"])
 
     def found(size):
-        assert sinusoids.stubs([("code", "x;" * 5000)] * (size // 10_000) + [stub]) == {}
+        assert stubs(sinusoids, [("code", "x;" * 5000)] * (size // 10_000) + [stub]) == {}
 
     ratio, _ = doubled(found, 200_000)
     assert ratio < 2.5
@@ -1354,6 +1362,39 @@ def test_code_that_is_hard_to_parse_takes_linear_time(part):
         start = time.process_time()
         flagged(sinusoids, *code)
         assert time.process_time() - start < 12, (part, len(code))
+
+
+@pytest.mark.parametrize("cells", [
+    ["f'" + "{a}" * 33_000 + "'\nb c"] * 8,
+    ["f'" + "{a}" * 6_600 + "'\nb c\n%x"] * 20,
+    ["!a\n" * 700_000],
+    ["".join(f"!a{number}\n" for number in range(90_000))] * 9,
+    ["%%time\n" * 1_400_000],
+], ids=["long texts", "texts", "lines", "other lines", "magics"])  # fmt: skip
+def test_what_is_slow_to_read_is_read_little_and_once(cells, monkeypatch):
+    sinusoids, cells = Assignment.find("02_sinusoidal"), [("code", source) for source in cells]
+    monkeypatch.setattr(grade, "examine", lambda *_: empty(""))
+    monkeypatch.setattr(grade, "_tests", lambda *_: {})
+    made = [{"cell_type": kind, "source": source} for kind, source in cells]
+    content = json.dumps({"cells": made}).encode()
+    start = time.process_time()
+    report = json.loads(json.dumps(grade.run(content, str(sinusoids.path), 1, sandbox.Limits())))
+    assert time.process_time() - start < 8
+    monkeypatch.delattr(Assignment, "read")  # a later command finds it with the result
+    said = ["SyntaxError", "UsageError: Cell magic `%%R` not found"]
+    report["raised"] = {
+        str(n): text for n, text in zip(range(len(cells)), said[::-1], strict=False)
+    }
+    start = time.process_time()
+    judge("ann", cells, report, sinusoids)
+    assert time.process_time() - start < 3
+
+
+def test_code_that_is_not_read_is_noted():
+    long = "x = 1\n" * 90_000
+    assert odd(long) == []
+    uses = Uses([("code", long), ("code", long), ("code", "import ctypes")], set())
+    assert uses.odd() == ["ctypes", "more of it than is read"]
 
 
 def test_nobody_is_accused_of_lines_that_were_handed_out():
