@@ -4,7 +4,7 @@ Inside there is the system, the Python that runs this and what it is given by na
 a private /tmp; no network, be it its own, of which the kernel counts each packet, for all; and of
 /proc, which tells what others do, some files as they were before. There is no home, no other
 submission, no master, wherever they lie: what is inside of a folder that is shown, such as
-/usr/src, is covered.
+/usr/src, is covered, as are the packages of other Pythons.
 
 Limits, by default: 8 GiB of address space for each process, in no more than 10 000 parts, 4 GiB of
 memory for all; 16 MiB for each file, 1 GiB for all in /tmp, and none without a name; 512 open files
@@ -47,6 +47,8 @@ USER = 64_321  # nobody else's
 PYTHON = os.path.abspath(sys.executable)  # inside no ".." of a path leads anywhere
 _HOSTS = Path(__file__).with_name("hosts")  # no machine but this one
 _INSTALLED = Path(sysconfig.get_path("purelib"), "posenc")  # what is graded with
+_OTHERS = frozenset(["posenc", "site-packages", "dist-packages"])
+_OWN = ("purelib", "platlib")
 _WHEELS = Path(sys.prefix, "wheels")  # of which posenc was installed: whole
 _PROC = Path("/proc")
 _TOLD = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")  # of _PROC
@@ -127,21 +129,23 @@ def _covered(private: Sequence[Path]) -> set[Path]:
 
 
 @functools.cache
-def _copies(root: Path) -> list[Path]:
-    """Folders below this one that are called as the package is: a second or so, once in a run."""
-    found = [Path(top, "posenc") for top, names, _ in os.walk(root) if "posenc" in names]
+def _others(root: Path) -> list[Path]:
+    """Folders of packages, and of posenc, below this one: a second or so, once in a run."""
+    found = [Path(top, name) for top, names, _ in os.walk(root) for name in _OTHERS & {*names}]
     return [path.resolve() if path.is_symlink() else path for path in found]
 
 
 def _hidden() -> list[Path]:
     """Folders in which nobody may look: whatever has all of posenc, but for what is graded with.
 
-    And psutil, which reads /proc: joblib can do without it, and not without /proc.
+    And packages of other Pythons, in which anything may be; and psutil, which reads /proc: joblib
+    can do without it, and not without /proc.
     """
-    found = {path for root in _shown() for path in _copies(root)}
-    own = _INSTALLED.resolve()
+    found = {path for root in _shown() for path in _others(root)}
+    own = {_INSTALLED.resolve(), *(Path(sysconfig.get_path(kind)).resolve() for kind in _OWN)}
     hidden = {*found, _WHEELS, _INSTALLED.with_name("psutil")}
-    return [path for path in sorted(hidden) if path.is_dir() and path.resolve() != own]
+    kept = {path for path in hidden if path.is_dir() and path.resolve() not in own}
+    return [path for path in sorted(kept) if kept.isdisjoint(path.parents)]
 
 
 @functools.cache

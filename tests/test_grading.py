@@ -1164,8 +1164,8 @@ def test_a_second_posenc_is_not_in_the_sandbox(tmp_path, monkeypatch):
     old.mkdir(parents=True)
     (old / "posenc.py").touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
-    places = ("lib/python3.12/site-packages", "envs/hub/lib/python3.11/site-packages")
-    for place in (*places, "local/src/hub/lib/python3.11/site-packages", "share/course"):
+    places = ("lib/python3/dist-packages", "envs/hub/lib/python3.11/site-packages")
+    for place in (*places, "local/src/hub/lib/python3.11/site-packages", "lib/python3", "share"):
         for name in ("posenc", "numpy"):
             (tmp_path / "real" / place / name).mkdir(parents=True)
             (tmp_path / "real" / place / name / f"{name}.py").touch()
@@ -1173,7 +1173,17 @@ def test_a_second_posenc_is_not_in_the_sandbox(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "link"))
     look = sandbox.command(["find", str(tmp_path), "-name", "*.py"], {}, sandbox.Limits())
     found = subprocess.run(look, capture_output=True, check=True, text=True).stdout
-    assert [Path(line).name for line in found.split()] == ["numpy.py"] * 4
+    kept = {tmp_path / "link" / place / "numpy" / "numpy.py" for place in ("lib/python3", "share")}
+    assert set(map(Path, found.split())) == kept
+
+
+def test_packages_of_other_pythons_are_not_in_the_sandbox():
+    code = "import pathlib, numpy\nfound = [*pathlib.Path('/usr').rglob('*-packages/*')]"
+    code += f"\nfound += pathlib.Path({sys.base_prefix!r}).rglob('site-packages/*')\nprint(found)"
+    run = "import subprocess, sys; from grading import sandbox as s; print(subprocess.run(s.command"
+    run += f"([s.PYTHON, '-c', {code!r}], {{}}, s.Limits()), capture_output=True, text=True))"
+    done = subprocess.run([PYTHON, "-c", run], capture_output=True, check=True, text=True)
+    assert "stdout='[]\\n'" in done.stdout
 
 
 SEARCHES = """
