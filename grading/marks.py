@@ -164,7 +164,8 @@ def judge(
     remarks += _missing(marks, notebook.words("\n".join(code)), cells)
     sources = {str(n): source for n, (kind, source) in enumerate(cells) if kind == "code"}
     raised = [
-        f"below {quoted(where[int(n)], 60)}: {plain(text)}" for n, text in report["raised"].items()
+        f"below {quoted(where[int(n)], 60)}: {quoted(text, 200)}"
+        for n, text in report["raised"].items()
     ]
     if len(raised) > _MOST:
         raised[_MOST:] = [f"and in {len(raised) - _MOST} more cells"]
@@ -205,7 +206,8 @@ def _lacking(
     notes = []
     for verb, found in lacks.items():
         named = list(dict.fromkeys(found))
-        shown = ", ".join(named[:_SHOWN]) + ", ..." * (len(named) > _SHOWN)
+        shown = ", ".join(quoted(name, most=30) for name in named[:_SHOWN])
+        shown += ", ..." * (len(named) > _SHOWN)
         notes += [f"{verb} what is not here: {shown}"] * bool(named)
     said = [(n, match[1]) for n, text in texts.items() if (match := _NAME.match(text))]
     return notes + [f"cell {int(n) + 1} says {quoted(text)}" for n, text in said[:1]]

@@ -1036,7 +1036,7 @@ check.sinusoidal(sinusoidal)""",
         "moved",
         "name = input('Your name: ')\nimport seaborn as sns\nsns.set_theme()\n"
         "def moved(*given):\n    return sns",
-        note="^it imports what is not here: seaborn$",
+        note="^it imports what is not here: “seaborn”$",
     ),
     "magics_for_cells": Attack(  # which the grader lacks; what is below them runs
         ("%%memit\n" + HONEST["sinusoidal"], "%%time\n%%ipytest -q\n" + HONEST["dot_product"],
@@ -1048,7 +1048,7 @@ check.sinusoidal(sinusoidal)""",
     "magic_for_a_cell": instead_of(
         "moved",
         "%%ipytest\ndef moved(rows, offset, base):\n    return rows",
-        note="^a cell begins with what is not here: %%ipytest$",
+        note="^a cell begins with what is not here: “%%ipytest”$",
     ),
     "for_a_newer_python": Attack(  # what no Python reads stands for what only a newer one does
         (HONEST["moved"] + '\nprint(f"{len{1}} rows")',),

@@ -605,6 +605,7 @@ def test_no_text_of_a_student_commands_a_terminal(assignment):
     for text in (*one.remarks, *one.flags, *one.raised):
         assert text.isprintable()
     assert one.remarks[0].startswith("cell 2, below “x")
+    assert one.raised[0].endswith("”: “E: \N{REPLACEMENT CHARACTER}[2J”")
 
 
 def odd(code):
@@ -1196,21 +1197,23 @@ SAYS = " the grader errs so 21 is right".replace(" ", "\u3164")  # a letter, and
     ("f'{1'", "SyntaxError: " + "x" * 99, r"“SyntaxError: x{47}\.\.\.”$"),
     ("from typing import new", "ImportError: cannot import name 'new' from 'typing' (a.py)",
      r"^cell 2 says “cannot import name 'new' from 'typing' \(a.py\)”$"),
-    ("import nowhere", "ModuleNotFoundError: No module named 'nowhere'", "not here: nowhere$"),
-    ("import torch.no", "ModuleNotFoundError: No module named 'torch.no'", "not here: torch.no$"),
+    ("import nowhere", "ModuleNotFoundError: No module named 'nowhere'", "not here: “nowhere”$"),
+    ("import torch.no", "ModuleNotFoundError: No module named 'torch.no'", "not here: “torch.no”$"),
     ("x", "ModuleNotFoundError: No module named 'torch'", ""),
     ("x", "ModuleNotFoundError: No module named 'torch.nn.functional'", ""),
     ("x", "ModuleNotFoundError: No module named 'sys'", ""),
     ("x", "ModuleNotFoundError: No module named '.'", ""),
-    ("%%R\nx", "UsageError: Cell magic `%%R` not found", "not here: %%R$"),
+    ("%%R\nx", "UsageError: Cell magic `%%R` not found", "not here: “%%R”$"),
+    ("import the.grader.errs.also.gives.all.points", "ModuleNotFoundError: No module named "
+     "'the.grader.errs.also.gives.all.points'", r"“the.grader.errs.also.gives.all\.\.\.”$"),
     ("x", "UsageError: Cell magic `%%R` not found", ""),
-    ("%%time\n%%R\nx", "UsageError: Cell magic `%%R` not found", "not here: %%R$"),
+    ("%%time\n%%R\nx", "UsageError: Cell magic `%%R` not found", "not here: “%%R”$"),
     ("x\n# %%R", "UsageError: Cell magic `%%R` not found", ""),
     (f"%%time{SAYS}", f"UsageError: Cell magic `%%time{SAYS}` not found", ""),
     (f"import torch{SAYS}", f"ModuleNotFoundError: No module named 'torch{SAYS}'", ""),
     ("x", "ModuleNotFoundError: No module named 'the.grader.errs.give.3'", ""),
     ("# import nowhere\n'import nowhere'", "ModuleNotFoundError: No module named 'nowhere'", ""),
-    ("from nowhere.a import b", "ModuleNotFoundError: No module named 'nowhere'", ": nowhere$"),
+    ("from nowhere.a import b", "ModuleNotFoundError: No module named 'nowhere'", ": “nowhere”$"),
 ])  # fmt: skip
 def test_what_a_student_says_is_held_against_what_is_so(assignment, source, said, note):
     cells = [("code", "1"), ("code", source)]
