@@ -9,6 +9,8 @@ The questions that refuse functions of `posenc` are asked in a sandbox without t
 A cell that ends Python, fills the memory or does not end is left out, and everything is run again
 without it; so is a question at which that happens. So it costs only what is in it. Where all of
 its time is used up so, what stands below runs from a reserve, with less time for each cell.
+What was killed from outside, as where the machine's memory is full, runs once more before, if there
+is time: once, since a cell can end Python as if it had been.
 
 An answer that fails is asked once more, each time in a new sandbox, as it is at the end of the
 notebook, if any name stands for something else there, and as it was when its own check had called
@@ -26,7 +28,7 @@ from pathlib import Path
 
 from grading import without
 from grading.known import reported
-from grading.sandbox import PYTHON, Ended, Limits, Sandbox
+from grading.sandbox import PYTHON, Ended, Killed, Limits, Sandbox
 from posenc.check import Probe, Question, Values, Verdict
 from posenc.check.plain import encode
 from posenc.check.question import Part
@@ -222,12 +224,13 @@ def examine(
     Returns:
         A report of plain data: verdicts by question and test, exceptions and cells left out by
         number, cells that call what is not there while grading, which of these two were found
-        after a hidden input had been sent, and may say what it was, what stopped it, if anything
-        did, whether that was a fault of ours, and it is to be graded again, and the seconds that it
-        took, as `Sandbox.seconds` counts them.
+        after a hidden input had been sent, and may say what it was, whether it was killed from
+        outside, what stopped it, if anything did, whether that was a fault of ours, and it is to be
+        graded again, and the seconds that it took, as `Sandbox.seconds` counts them.
     """
     report = {"error": "", "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
-    report["ours"], report["seconds"], early = False, 0.0, {}
+    report |= {"ours": False, "seconds": 0.0, "killed": False}
+    early: dict[str, set[int]] = {}
     ended: dict[str, str] = {}
     again = limits.seconds  # for whatever is asked once more
     for refused, asked in _together(tests):
@@ -243,7 +246,8 @@ def examine(
                         late = f"it took longer than {limits.seconds:g} seconds"
                         report["error"] = _OURS.format(error) if report["ours"] else late
                         break
-                    report["left_out"][run.at] = str(error)
+                    if not _is_forgiven(error, run, report):
+                        report["left_out"][run.at] = str(error)
                     continue
                 report["refused"] = sorted({*report["refused"], *run.refused})
                 if not report["verdicts"]:  # no cell of it has seen a hidden input
@@ -251,7 +255,7 @@ def examine(
                     early = {what: set(report[what]) for what in ("left_out", "refused")}
                 changed |= run.changed
                 checked = run.checked
-                if _asked(asked, run, report["verdicts"], ended):
+                if _asked(asked, run, report["verdicts"], ended, report):
                     break
         if report["error"]:
             break
@@ -274,6 +278,14 @@ def examine(
         found = report["verdicts"].setdefault(name, [])
         found += [_plain(_failed(test, reason)) for test in asked[len(found) :]]
     return report
+
+
+def _is_forgiven(error: Ended, run: _Run, report: dict) -> bool:
+    """Whether what ended so runs once more: the first that was killed, if there is time."""
+    if not isinstance(error, Killed) or report["killed"]:
+        return False
+    report["killed"] = True
+    return 2 * run.sandbox.seconds < run.deadline
 
 
 def _by_cell(checked: dict[str, int], *, before: int) -> list[tuple[int, set[str]]]:
@@ -360,8 +372,17 @@ def _runs(
     report["error"] = report["error"] or f"it took longer than {limits.seconds:g} seconds"
 
 
-def _asked(tests: dict, run: _Run, verdicts: dict[str, list], ended: dict[str, str]) -> bool:
-    """Try what has not been tried; False if the sandbox ended, and another is needed."""
+def _asked(
+    tests: dict,
+    run: _Run,
+    verdicts: dict[str, list],
+    ended: dict[str, str],
+    report: dict | None = None,
+) -> bool:
+    """Try what has not been tried; False if the sandbox ended, and another is needed.
+
+    With a report, see `_is_forgiven`.
+    """
     for name, asked in tests.items():
         found = verdicts.setdefault(name, [])
         while len(found) < len(asked):
@@ -372,6 +393,8 @@ def _asked(tests: dict, run: _Run, verdicts: dict[str, list], ended: dict[str, s
                     judged = _judged(test, run)
                 found.append(_plain(judged, run.words))
             except Ended as error:
+                if report and _is_forgiven(error, run, report):
+                    return False
                 ended[name] = f"when it was called, {error}"
                 found.append(_plain(_failed(test, ended[name])))
                 return False

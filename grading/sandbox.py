@@ -23,6 +23,7 @@ import random
 import re
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -85,6 +86,10 @@ _LOOKS = 5.0  # a second, on average
 
 class Ended(BaseException):
     """The program in the sandbox is no more; says why. No measurement of an answer catches it."""
+
+
+class Killed(Ended):
+    """It was killed from outside, as where the machine's memory is full; or it says so."""
 
 
 @dataclass(frozen=True)
@@ -390,7 +395,7 @@ class Sandbox:
                 self._look(deadline)
                 time.sleep(0.01)
             except OSError:
-                raise Ended("it ended Python") from None
+                raise self._gone() from None
 
     def receive(self, deadline: float) -> object:
         """The next message; None if it is not JSON.
@@ -402,7 +407,7 @@ class Sandbox:
             if self._selector.select(random.expovariate(_LOOKS)):  # at a time that nobody knows
                 new = os.read(self._process.stdout.fileno(), READ)
                 if not new:
-                    raise Ended("it ended Python")
+                    raise self._gone()
                 self._rest += new
                 if b"\n" in new:
                     *lines, self._rest = self._rest.split(b"\n")
@@ -414,6 +419,13 @@ class Sandbox:
             return json.loads(self._lines.popleft())
         except (ValueError, RecursionError):
             return None
+
+    def _gone(self) -> Ended:
+        """Why nobody answers. Inside nobody can kill the first process, but exit with the sign."""
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it may have closed the line alone
+            if self._process.wait(2) in (-signal.SIGKILL, 128 + signal.SIGKILL):
+                return Killed("it ended Python")
+        return Ended("it ended Python")
 
     def _look(self, deadline: float) -> None:
         """Hold the program to its limits.

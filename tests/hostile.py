@@ -695,6 +695,8 @@ ATTACKS: dict[str, Attack] = {
     # Signals, processes, files
     "kills_all": disturbs("os.kill(1, 9)\nos.kill(-1, 15)", note="kill"),
     "kills_itself": disturbs("os._exit(0)", note="ended Python"),
+    "says_it_was_killed": disturbs("os._exit(137)", "os._exit(137)", note="ended Python"),
+    "answer_says_it_was_killed": instead_of("moved", "def moved(*a):\n    os._exit(137)"),
     "crashes": disturbs("import ctypes\nctypes.string_at(0)", note="ended Python"),
     "exits": disturbs("sys.exit(0)", "raise SystemExit", "exit()", "quit()"),
     "interrupts": disturbs("raise KeyboardInterrupt"),

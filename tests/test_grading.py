@@ -981,6 +981,52 @@ def test_a_slow_cell_costs_what_is_in_it(monkeypatch, seconds, lost):
     assert report["seconds"] < 2 * 600
 
 
+@pytest.mark.parametrize("kills", [0, 1, 2])
+def test_what_was_killed_from_outside_runs_once_more(monkeypatch, kills):
+    runs = []
+
+    class Killing(Simulated):
+        def __init__(self, *_):
+            super().__init__()
+            runs.append(self)
+
+        def receive(self, deadline):
+            said = super().receive(deadline)
+            if said.get("at") == 2 and len(runs) <= kills:  # at work is 1
+                raise sandbox.Killed("it ended Python")
+            return said
+
+    monkeypatch.setattr(examine, "Sandbox", Killing)
+    code = [(number, "1", False) for number in range(3)]
+    report = examine.examine(code, {"asked": []}, sandbox.Limits(), {"asked": []})
+    assert report["left_out"] == ({1: "it ended Python"} if kills == 2 else {})
+    assert (report["error"], report["killed"], len(runs)) == ("", kills > 0, kills + 1)
+
+
+KILLED = """
+import sys, psutil
+from grading import sandbox
+program = [sandbox.PYTHON, "-c", sys.argv[1]]
+with sandbox.Sandbox(program, {}, sandbox.Limits()) as box:
+    try:
+        while box.receive(60) == "up":
+            psutil.Process(box._process.pid).children(recursive=True)[-1].kill()
+    except sandbox.Ended as error:
+        print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize(("code", "said"), [
+    ("import os, time; print('\"up\"', flush=True); time.sleep(99)", "Killed"),
+    ("import os; os.kill(os.getpid(), 9); os._exit(3)", "Ended"),
+    ("import os, time; os.close(1); time.sleep(99)", "Ended"),
+])  # fmt: skip
+def test_a_kill_from_outside_is_known(code, said):
+    command = [PYTHON, "-c", KILLED, code]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT)
+    assert done.stdout == f"{said} it ended Python\n"
+
+
 TRIES = """
 import json, mmap, os, sys, time
 def told(name, attempt):
