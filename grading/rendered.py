@@ -37,6 +37,7 @@ MOST_PIXELS = 100_000_000  # of all pictures in an answer: eight photos of 12 mi
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _SOURCE = re.compile(rf"data:(?:{'|'.join(PICTURES)});base64,[A-Za-z0-9+/=]+")
 _EMBEDDED = re.compile(r'<img src="data:image/(\w+);base64,([^"]+)"')  # in what `_clean` returns
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # what is read, and its order
 # As HTML, which is how one gives a picture a width
 _IMAGE = re.compile(
     r"""<img\b[^<>]{0,300}?\bsrc=["']?(attachment:[^"'<>\s]{1,200}+)[^<>]{0,300}+>"""
@@ -99,7 +100,8 @@ def fault(pieces: Pieces) -> str:
 
 def _made(pieces: Pieces) -> tuple[Markup, str]:
     taken = [_taken_out(text, pictures) for text, pictures in pieces]
-    return _page_part(tuple((text, tuple(pictures.items())) for text, pictures in taken))
+    written, said = _page_part(tuple((text, tuple(pictures.items())) for text, pictures in taken))
+    return Markup(_TURNS.sub("", written)), said
 
 
 def _taken_out(text: str, pictures: Mapping[str, str]) -> tuple[str, dict[str, str]]:

@@ -1637,6 +1637,7 @@ def test_pictures_are_read_from_the_file():
     assert found == [{"a": "data:image/png;base64,QUI="}, *[{}] * 6]
 
 
+TURNS = {"LRE", "LRO", "RLE", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 HOSTILE = {
     "script": "<script>alert(1)</script>",
     "handler": "<img src=x onerror=alert(1)>",
@@ -1647,6 +1648,8 @@ HOSTILE = {
     "entity": "$\\text{&lt;script&gt;}$ &lt;script&gt; [a](java&#115;cript:alert(1))",
     "closing": "</section></main><h1>Mine</h1></div>",
     "comment": "<!-- --><math><mtext></mtext><img src onerror=alert(1)></math>",
+    "direction": "\u202e4 fo 4\u2066 &#x202e;x&rlm; `\u202d` $\\text{\u202e}$ [\u061c](https://\u202ex)",
+    "direction of much": "\u202e4 fo 4" * 9_000,
     "meta": "<meta http-equiv=refresh content='0;url=https://x.org'><base href=x><form action=x>",
 }
 
@@ -1654,6 +1657,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_in_an_answer_acts(name):
     soup = BeautifulSoup(shown(HOSTILE[name]), "html.parser")
+    assert not {unicodedata.bidirectional(c) for c in str(soup)} & TURNS
     for tag in soup.find_all(True):
         assert tag.name in {*rendered._TEXT, *rendered._MATH}
         assert not {"style", "id", "onerror", "class", "xlink:href"} & set(tag.attrs)
