@@ -22,7 +22,7 @@ from nbformat.v4 import new_markdown_cell
 from _ext.repository import ROOT
 from _ext.wheel import build_wheel
 from grading.assignment import RUNS, Assignment
-from grading.sandbox import Limits
+from grading.sandbox import FILE, SHARED, Limits
 from grading.submissions import LARGEST
 
 DIST = ROOT / "dist"
@@ -63,7 +63,8 @@ def handed_out(assignment: Assignment) -> nbformat.NotebookNode:
     said += 'There is no GPU: `.cuda()` and `device="cuda"` fail there. '
     said += f"A cell has {limits.cell_seconds:g} seconds of processor time, all have "
     said += f"{limits.seconds:g} and {limits.memory:g} GiB of memory; "
-    said += f"the file may have {LARGEST // 2**20} MiB.*"
+    said += f"a file that it writes may have {FILE >> 20} MiB, and `/dev/shm` has {SHARED >> 20}; "
+    said += f"the notebook may have {LARGEST // 2**20} MiB.*"
     made.cells.append(new_markdown_cell(said, id="packages"))
     return made
 

@@ -75,6 +75,13 @@ def _share_in_tmp():
     heap.Arena._dir_candidates = []  # but for /tmp, of which it does not ask
 
 
+def _without_a_debugger():
+    """What would stop for a debugger goes on, as at `breakpoint()`: nobody answers."""
+    import bdb
+
+    bdb.Bdb.set_trace = lambda self, *args, **settings: None
+
+
 def _text(error):
     try:
         said = " ".join(str(error).split())[:200]
@@ -345,6 +352,7 @@ def main():
     reply = _replies()
     _on_the_processor()
     _share_in_tmp()
+    _without_a_debugger()
     shell = _shell()
     gc.enable()
     modules, places = dict(sys.modules), list(sys.path)

@@ -42,6 +42,7 @@ from posenc.check.calls import PATIENCE, starved
 
 GIB = 2**30
 FILE = 16 * 2**20
+SHARED = 2**20  # bytes in /dev/shm
 LINE = 8 * 2**20  # the longest message
 READ = 2**16  # what is read at once: between two looks no more lines come than it holds
 USER = 64_321  # nobody else's
@@ -74,7 +75,7 @@ _OPTIONS = (
     f"--ro-bind-try {_WAITED} {_WAITED} "
     "--dev-bind /dev/null /dev/zero "  # of which memory could be made
     "--dev-bind /dev/null /dev/tty "  # the machine's node, too: what is written to it sets its time
-    f"--size 1048576 --tmpfs /dev/shm --remount-ro /dev --size {GIB} --tmpfs /tmp --chdir /tmp"
+    f"--size {SHARED} --tmpfs /dev/shm --remount-ro /dev --size {GIB} --tmpfs /tmp --chdir /tmp"
 ).split()
 _FILES = 512
 _SOCKETS = 200  # in all
@@ -423,8 +424,11 @@ class Sandbox:
     def _gone(self) -> Ended:
         """Why nobody answers. Inside nobody can kill the first process, but exit with the sign."""
         with contextlib.suppress(subprocess.TimeoutExpired):  # it may have closed the line alone
-            if self._process.wait(2) in (-signal.SIGKILL, 128 + signal.SIGKILL):
+            code = self._process.wait(2)
+            if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
                 return Killed("it ended Python")
+            if code == 128 + signal.SIGBUS:
+                return Ended(f"it ended Python, as where /dev/shm is full ({SHARED >> 20} MiB)")
         return Ended("it ended Python")
 
     def _look(self, deadline: float) -> None:

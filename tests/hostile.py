@@ -337,8 +337,18 @@ ATTACKS: dict[str, Attack] = {
         "    return turn(rows.double()[None, None], *both, interleaved=True)[0, 0]",
     ),
     "asks_a_debugger": Attack(
-        ("breakpoint()" + HONEST["moved"], "BIG = 0x" + 4000 * "f"),
-        tuple(name for name in QUESTIONS if name != "moved"), FULL,
+        ("breakpoint()" + HONEST["moved"], "BIG = 0x" + 4000 * "f",
+         "import pdb; pdb.set_trace()" + HONEST["dot_product"].replace(
+             "return", "pdb.set_trace()\n    pdb.Pdb().set_trace()\n    return"),
+         "from IPython.core.debugger import set_trace"
+         + HONEST["sinusoidal"].replace("rows = []", "rows = set_trace() or []")),
+        ("mended_sinusoidal",), FULL,
+    ),
+    "by_einops": Attack(
+        ("from einops import rearrange\ndef sinusoidal(positions, dim, base):\n"
+         "    a = positions.double()[:, None] / base ** (torch.arange(0, dim, 2).double() / dim)\n"
+         "    return rearrange([a.sin(), a.cos()], 'two n pair -> n (pair two)')",),
+        ("dot_product", "moved", "mended_sinusoidal"), FULL, note="^$",
     ),
     "posenc_by_text": cheats(
         "return getattr(posenc, 'sinus' + 'oidal_enc' + 'oding')(given[0], given[1])", POSENC

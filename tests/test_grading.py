@@ -1020,11 +1020,14 @@ with sandbox.Sandbox(program, {}, sandbox.Limits()) as box:
     ("import os, time; print('\"up\"', flush=True); time.sleep(99)", "Killed"),
     ("import os; os.kill(os.getpid(), 9); os._exit(3)", "Ended"),
     ("import os, time; os.close(1); time.sleep(99)", "Ended"),
+    ("import mmap; share = open('/dev/shm/x', 'w+b'); share.truncate(2**22); "
+     "part = mmap.mmap(share.fileno(), 2**22); part[:] = bytes(2**22)", "Ended"),
 ])  # fmt: skip
 def test_a_kill_from_outside_is_known(code, said):
     command = [PYTHON, "-c", KILLED, code]
     done = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT)
-    assert done.stdout == f"{said} it ended Python\n"
+    more = ", as where /dev/shm is full (1 MiB)" * ("share" in code)
+    assert done.stdout == f"{said} it ended Python{more}\n"
 
 
 TRIES = """
@@ -1306,9 +1309,14 @@ def test_an_assignment_hands_out_the_students_notebook_and_no_more(assignment):
     assert {path.name for path in assignment.iterdir()} == {f"{NAME}.ipynb", "autograder.zip"}
     made = nbformat.read(assignment / f"{NAME}.ipynb", as_version=4)
     assert made.cells[:-1] == student.student(MASTER, student.wheel_address()).cells
-    listed = r"with Python 3\.\d+, torch [\d.]+, numpy [\d.]+, scipy [\d.]+, pandas"
+    listed = (
+        r"with Python 3\.\d+, torch [\d.]+, numpy [\d.]+, scipy [\d.]+, pandas [\d.]+, einops [\d.]"
+    )
     assert re.search(listed, made.cells[-1].source)
-    limits = r"A cell has 120 seconds of processor time, all have 600 and 4 GiB .* may have \d+ MiB"
+    limits = (
+        r"A cell has 120 seconds of processor time, all have 600 and 4 GiB of memory; a file that "
+        r"it writes may have 16 MiB, and `/dev/shm` has 1; the notebook may have \d+ MiB"
+    )
     assert re.search(limits, made.cells[-1].source)
     given = {line.strip() for cell in made.cells for line in cell.source.splitlines()}
     secret = [line for line in student.solution_lines(MASTER) if len(line) > 15]
