@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 
 from _ext import student
-from grading.cells import form, read
+from grading.cells import defined, form, read
 from grading.questions.master import Comparison, Judged, masters
 from grading.uses import Uses
 from posenc.check import Probe, Question
@@ -136,19 +136,30 @@ class Assignment:
             "untouched": the question of each cell that is as it was handed out, None for the
             student's own; "stubs": of each cell for an answer, as it was handed out, below an
             answer, which it would undo, its number and the question's name; "no_python": the
-            numbers of the cells that are none; "odd" and "imported": see `grading.uses`.
+            numbers of the cells that are none; "made": the questions whose names a cell makes;
+            "in_text": of each function of a question that stands in a cell of text the number of
+            the cell and the name; "odd" and "imported": see `grading.uses`.
         """
-        found = {"untouched": [], "stubs": [], "no_python": []}
+        found = {"untouched": [], "stubs": [], "no_python": [], "in_text": []}
         code = [source if kind == "code" else "" for kind, source in cells]
-        answered = set()
+        answered, made = set(), set()
+        asked = {one.name for one in self.questions if not one.written}
         for number, (is_none, names, said) in enumerate(read(code)):
             name = self.given_forms.get(said) if cells[number][0] == "code" else None
             found["untouched"].append(name)
             found["no_python"] += [number] * is_none
             found["stubs"] += [(number, name)] * (name in answered)
             answered |= names if not name else set()
+            made |= names & asked
+        for number, (kind, text) in enumerate(cells):
+            in_text = defined(text) & asked if kind != "code" else ()
+            found["in_text"] += [(number, name) for name in sorted(in_text)]
         uses = Uses(cells, self.given_lines)
-        return found | {"odd": uses.odd(), "imported": sorted(uses.imported())}
+        return found | {
+            "made": sorted(made),
+            "odd": uses.odd(),
+            "imported": sorted(uses.imported()),
+        }
 
     def run_of(self, cells: Sequence[tuple[str, str]], read: dict) -> list[tuple[int, str, bool]]:
         """What is run: number and source of each cell of code, and whether it was handed out.

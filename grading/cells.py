@@ -56,8 +56,13 @@ def read(sources: Sequence[str]) -> Iterator[tuple[bool, frozenset[str], str]]:
     """
     for source, is_short in zip(sources, short(sources), strict=True):
         tree = python(source) if is_short else None
-        names = bound(tree.body) if tree else frozenset(_DEFINED.findall(source))
+        names = bound(tree.body) if tree else defined(source)
         yield is_short and tree is None, names, _form(source, tree)
+
+
+def defined(text: str) -> frozenset[str]:
+    """The names of functions and classes that a text has, be it Python or not."""
+    return frozenset(_DEFINED.findall(text))
 
 
 def form(source: str) -> str:

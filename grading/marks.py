@@ -14,6 +14,7 @@ import posenc
 from grading import notebook, rendered, without, written
 from grading.assignment import RUNS, Asked, Assignment
 from grading.cells import CELLS
+from grading.known import NO_FUNCTION
 from grading.submissions import plain, quoted
 from posenc.check.ways import ALL
 
@@ -161,7 +162,9 @@ def judge(
             mark.verdicts = report["verdicts"].get(asked.name) or [failed] * len(asked.tests)
             mark.untouched = asked.name in untouched
         marks.append(mark)
-    remarks += _missing(marks, notebook.words("\n".join(code)), cells)
+    words = notebook.words("\n".join(code))
+    remarks += _missing(marks, words, set(read["made"]), cells) + _in_text(marks, read["in_text"])
+    remarks += _shadowing(marks, read["imported"])
     sources = {str(n): source for n, (kind, source) in enumerate(cells) if kind == "code"}
     raised = [
         f"below {quoted(where[int(n)], 60)}: {quoted(text, 200)}"
@@ -330,14 +333,40 @@ def _passed_over(numbers: Sequence[int], cells: Sequence, assignment: Assignment
     return [f"cell {places} calls {_NOT_THERE}"]
 
 
-def _missing(marks: Sequence[Mark], words: set[str], cells: Sequence) -> list[str]:
+def _missing(marks: Sequence[Mark], words: set[str], made: set[str], cells: Sequence) -> list[str]:
+    """The names that no cell has, or that none makes and that stand for no function."""
     names = [mark.asked.name for mark in marks if not mark.asked.written]
-    missing = [name for name in names if name not in words]
+    none = {mark.asked.name for mark in marks if _faults(mark) == {NO_FUNCTION}} - made
+    missing = [name for name in names if name not in words or name in none]
     if not cells or not missing:
         return []
     if len(missing) == len(names) and not any(mark.answer for mark in marks):
         return ["it answers no question of this assignment: is it another's?"]
     return [f"nothing is named {', '.join(missing)}"]
+
+
+def _faults(mark: Mark) -> set[str]:
+    return {part["fault"] for verdict in mark.verdicts for part in verdict["parts"]}
+
+
+def _in_text(marks: Sequence[Mark], found: Sequence) -> list[str]:
+    """Functions that stand in cells of text, where they do not run, if they have no points."""
+    titles = {m.asked.name: m.asked.title.partition(" ")[0] for m in marks if not m.tested}
+    return [
+        f"cell {number + 1} has a function of {titles[name]}, but is no cell of code, so it did "
+        "not run"
+        for number, name in found
+        if name in titles
+    ][:_SHOWN]
+
+
+def _shadowing(marks: Sequence[Mark], imported: Sequence[str]) -> list[str]:
+    """Imports of all names, some of which may stand for builtins, if points are missing."""
+    found = [name.removesuffix(".*") for name in imported if name.endswith(".*")]
+    if not found or not _points_are_missing(marks):
+        return []
+    shown = ", ".join(quoted(name, most=30) for name in found[:_SHOWN])
+    return [f"it imports every name of {shown}: some may hide builtins, as numpy's sum and max do"]
 
 
 def _unshown(marks: Sequence[Mark]) -> list[str]:
@@ -381,10 +410,7 @@ def _new(text: str, known: set[str]) -> str:
 
 def _borrowing(marks: Sequence[Mark]) -> list[str]:
     """The answers that call a function of `posenc` which is not there for them."""
-    faults = {
-        mark.asked.title.partition(" ")[0]: {p["fault"] for v in mark.verdicts for p in v["parts"]}
-        for mark in marks
-    }
+    faults = {mark.asked.title.partition(" ")[0]: _faults(mark) for mark in marks}
     asking = [number for number, found in faults.items() if without.SAID in found]
     numbers, calls = ", ".join(asking), "call" if len(asking) > 1 else "calls"
     return [f"{numbers} {calls} what is to be written without posenc"] if asking else []

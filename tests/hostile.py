@@ -344,6 +344,11 @@ ATTACKS: dict[str, Attack] = {
          + HONEST["sinusoidal"].replace("rows = []", "rows = set_trace() or []")),
         ("mended_sinusoidal",), FULL,
     ),
+    "misspelt": Attack(
+        (HONEST["moved"].replace("def moved", "def mooved"), "check.moved(moved)"),
+        tuple(name for name in QUESTIONS if name != "moved"), (3, 3, 0, 3),
+        note="nothing is named moved$",
+    ),
     "by_einops": Attack(
         ("from einops import rearrange\ndef sinusoidal(positions, dim, base):\n"
          "    a = positions.double()[:, None] / base ** (torch.arange(0, dim, 2).double() / dim)\n"

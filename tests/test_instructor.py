@@ -47,7 +47,7 @@ from grading.assign import handed_out
 from grading.assignment import Asked, Assignment
 from grading.grade import empty
 from grading.gradebook import Gradebook
-from grading.known import REPORTED, engine_texts, hint_in_general, in_general, reported
+from grading.known import NO_FUNCTION, REPORTED, engine_texts, hint_in_general, in_general, reported
 from grading.marks import Graded, Mark, judge
 from grading.names import read_as, slug
 from grading.questions.master import masters
@@ -1391,6 +1391,29 @@ def test_what_is_slow_to_read_is_read_little_and_once(cells, monkeypatch):
     start = time.process_time()
     judge("ann", cells, report, sinusoids)
     assert time.process_time() - start < 3
+
+
+def test_an_answer_that_nobody_can_call_is_noted():
+    sinusoids = Assignment.find("02_sinusoidal")
+    count = {asked.name: len(asked.tests) for asked in sinusoids.questions}
+    none = [verdict(passed=False, fault=NO_FUNCTION)] * count["moved"]
+    report = empty("") | {"verdicts": {"moved": none}}
+    stubs = [("code", stub) for name, stub in sinusoids.given_cells.items() if name != "moved"]
+
+    def remarks(*cells):
+        return judge(
+            "ann", [*stubs, ("code", "check.moved(moved)"), *cells], report, sinusoids
+        ).remarks
+
+    place = len(stubs) + 2
+    said = f"cell {place} has a function of 2.3, but is no cell of code, so it did not run"
+    code = "def moved(*given):\n    return 1"
+    for kind in ("markdown", "raw"):
+        assert remarks((kind, code)) == ["nothing is named moved", said]
+    assert remarks(("code", code.replace("moved", "mooved"))) == ["nothing is named moved"]
+    assert remarks(("code", code)) == []
+    (remark,) = remarks(("code", f"from numpy import *\n{code}"))
+    assert remark.startswith("it imports every name of “numpy”: some may hide builtins")
 
 
 def test_code_that_is_not_read_is_noted():
