@@ -19,14 +19,13 @@ from posenc.check.calls import COPY_HINT, LOOP_HINT, UNANSWERED, Refused, TooSlo
 _HEADS = "Heads come first, [h, q, k], one slope a head; not every model has that many heads."
 EXCEPTIONS = (AttributeError, IndexError, NameError, RuntimeError, TypeError, ValueError)
 _REFUSED = Refused()
-NO_FUNCTION = "it must be a function, or a class where the question says so"
 # How a report begins, what is said of it, and the hint: the whole alphabet of a student's process
 _REPORTED = (
     (UNANSWERED, UNANSWERED, ""),
     (str(_REFUSED), str(_REFUSED), _REFUSED.hint),
     ("it changes what it is given", "it changes what it is given", COPY_HINT),
-    ("it must be", NO_FUNCTION, ""),
-    ("it has no", NO_FUNCTION, ""),
+    ("it must be", "it must be a function, or a class where the question says so", ""),
+    ("it has no", "it must be a function, or a class where the question says so", ""),
     ("its bias", "its bias has another shape or dtype", _HEADS),
     ("it must return", "it must return real numbers, as a tensor, an array or lists", ""),
     *((f"it raised {e.__name__}", f"it raised {e.__name__}", "") for e in EXCEPTIONS),

@@ -14,8 +14,8 @@ import posenc
 from grading import notebook, rendered, without, written
 from grading.assignment import RUNS, Asked, Assignment
 from grading.cells import CELLS
-from grading.known import NO_FUNCTION
 from grading.submissions import plain, quoted
+from posenc.check.calls import UNANSWERED
 from posenc.check.ways import ALL
 
 _A_TEXT = 40  # characters that are more than a remark
@@ -334,9 +334,9 @@ def _passed_over(numbers: Sequence[int], cells: Sequence, assignment: Assignment
 
 
 def _missing(marks: Sequence[Mark], words: set[str], made: set[str], cells: Sequence) -> list[str]:
-    """The names that no cell has, or that none makes and that stand for no function."""
+    """The names that no cell has, or that none makes and that stand for nothing."""
     names = [mark.asked.name for mark in marks if not mark.asked.written]
-    none = {mark.asked.name for mark in marks if _faults(mark) == {NO_FUNCTION}} - made
+    none = {mark.asked.name for mark in marks if _faults(mark) == {UNANSWERED}} - made
     missing = [name for name in names if name not in words or name in none]
     if not cells or not missing:
         return []

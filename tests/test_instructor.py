@@ -47,12 +47,13 @@ from grading.assign import handed_out
 from grading.assignment import Asked, Assignment
 from grading.grade import empty
 from grading.gradebook import Gradebook
-from grading.known import NO_FUNCTION, REPORTED, engine_texts, hint_in_general, in_general, reported
+from grading.known import REPORTED, engine_texts, hint_in_general, in_general, reported
 from grading.marks import Graded, Mark, judge
 from grading.names import read_as, slug
 from grading.questions.master import masters
 from grading.uses import Uses
 from posenc.check import Probe, Wrong
+from posenc.check.calls import UNANSWERED
 
 ROOT = Path(__file__).parent.parent
 TESTS = ((2.0, "some"), (2.0, "others"))
@@ -1396,7 +1397,7 @@ def test_what_is_slow_to_read_is_read_little_and_once(cells, monkeypatch):
 def test_an_answer_that_nobody_can_call_is_noted():
     sinusoids = Assignment.find("02_sinusoidal")
     count = {asked.name: len(asked.tests) for asked in sinusoids.questions}
-    none = [verdict(passed=False, fault=NO_FUNCTION)] * count["moved"]
+    none = [verdict(passed=False, fault=UNANSWERED)] * count["moved"]
     report = empty("") | {"verdicts": {"moved": none}}
     stubs = [("code", stub) for name, stub in sinusoids.given_cells.items() if name != "moved"]
 
