@@ -36,16 +36,18 @@ COLAB = {
 COLAB_PYTHON = "3.13"
 
 IMPORT = """
-import json, sys, time, torch
-start, before = time.process_time(), set(sys.modules)
+import json, sys, time
+start = time.process_time()
+import torch
+middle, before = time.process_time(), set(sys.modules)
 import posenc
-seconds = time.process_time() - start
-print(json.dumps([seconds, sorted(set(sys.modules) - before)]))
+share = (time.process_time() - middle) / (middle - start)
+print(json.dumps([share, sorted(set(sys.modules) - before)]))
 """
 
 
 def imported():
-    """Seconds and new modules of an import after torch, in a process of its own."""
+    """An import after torch, in a process of its own: its time, in torch's, and new modules."""
     command = [sys.executable, "-c", IMPORT]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     return json.loads(done.stdout)
@@ -59,8 +61,9 @@ def test_importing_posenc_leaves_heavy_packages_out():
 
 
 @pytest.mark.alone
-def test_importing_posenc_adds_at_most_50_ms_to_torch():
-    assert statistics.median(imported()[0] for _ in range(5)) <= 0.05
+def test_importing_posenc_adds_little_to_torch():
+    """A thirtieth: 50 ms where torch takes 1.5 s."""
+    assert statistics.median(imported()[0] for _ in range(5)) <= 1 / 30
 
 
 def test_the_public_names_exist_once_and_in_order():

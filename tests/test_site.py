@@ -1949,6 +1949,8 @@ def pointing_problems(page: Page) -> list[str]:
         if text.is_visible():
             problems.append(f"shown unasked at {n}")
         term.locator("a").first.hover()
+        if not text.is_visible():  # what grows while a page is read may have moved it: once more
+            term.locator("a").first.hover()
         if not text.is_visible():
             problems.append(f"not shown at {n}")
         page.keyboard.press("Escape")

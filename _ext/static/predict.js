@@ -1,9 +1,10 @@
 // Remembers how questions were answered, in this browser only, and counts at the chapter's end.
 // Covers are the style sheet's work: they go when a choice is open or the box is `answered`, and
-// that of the summary when all boxes are.
+// that of the summary, which is `answered` when all boxes are.
 (() => {
   const KEY = "where-am-i: predictions";
   const boxes = [...document.querySelectorAll(".predict")];
+  const summaries = document.querySelectorAll("h2:has(+ .cover)");
   const score = document.querySelector(".predict-score");
   if (!boxes.length || !score) return;
 
@@ -24,12 +25,15 @@
 
   function uncover(box) {
     box.classList.add("answered");
+    if (boxes.every((each) => each.matches(".answered")))
+      for (const summary of summaries) summary.classList.add("answered");
     window.dispatchEvent(new Event("resize")); // what was covered had no size
   }
 
-  // What would have been drawn is shown as it is.
+  // Who does not answer sees the answer: what would have been drawn, or the right choice, open.
   function show(box) {
     box.querySelector(".guess")?.dispatchEvent(new Event("guess:show"));
+    box.querySelector(":scope > .choice.right")?.setAttribute("open", "");
   }
 
   function tell() {
@@ -75,7 +79,7 @@
         show(box);
       });
   }
-  for (const summary of document.querySelectorAll("h2:has(+ .cover)"))
+  for (const summary of summaries)
     offer(summary, "Show it now", () => uncover(summary));
   tell();
 
