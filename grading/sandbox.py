@@ -54,6 +54,7 @@ _OWN = ("purelib", "platlib")
 _WHEELS = Path(sys.prefix, "wheels")  # of which posenc was installed: whole
 _PROC = Path("/proc")
 _TOLD = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")  # of _PROC
+_TELLS = (_PROC / "thread-self" / "children").exists()  # the kernel, of a process's children
 _WAITED = str(_PROC / "self" / "schedstat")  # how long the first process has waited: itself alone
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _ENVIRONMENT = {
@@ -248,14 +249,14 @@ def _sockets(process: psutil.Process) -> int:
     return 0
 
 
-def _children(process: psutil.Process) -> set[str]:
+def _children(process: int) -> set[str]:
     """The numbers of its children, read at once: psutil misses who ends while it looks."""
     found: set[str] = set()
     with contextlib.suppress(OSError):  # it has just ended
-        for thread in os.listdir(f"/proc/{process.pid}/task"):
-            with contextlib.suppress(OSError):
-                path = Path(f"/proc/{process.pid}/task/{thread}/children")
-                found.update(path.read_text().split())
+        for thread in os.listdir(f"/proc/{process}/task"):
+            path = f"/proc/{process}/task/{thread}/children"
+            with contextlib.suppress(OSError), open(path) as file:
+                found.update(file.read().split())
     return found
 
 
@@ -346,6 +347,7 @@ class Sandbox:
         self._lines, self._rest = deque(), bytearray()  # what was received: whole lines, and a part
         self._start, self._used = time.monotonic(), 0.0
         self._starved, self._waited = 0.0, 0.0  # what counts of it, and what was told of it
+        self._search = 0.0  # when all of the machine's processes are searched for its own
         self._inside: set[str] = set()  # the processes that were there at the last look
         self._own: dict[tuple[int, float], float] = {}  # time of each process that was ever seen
         os.set_blocking(self._process.stdin.fileno(), False)
@@ -415,6 +417,8 @@ class Sandbox:
                     self._lines.extend(lines)
                 if len(self._rest) > LINE:
                     raise Ended("it returned too much")
+            else:
+                self._search = 0.0
             self._look(deadline)
         try:
             return json.loads(self._lines.popleft())
@@ -431,6 +435,28 @@ class Sandbox:
                 return Ended(f"it ended Python, as where /dev/shm is full ({SHARED >> 20} MiB)")
         return Ended("it ended Python")
 
+    def _below(self) -> list[psutil.Process]:
+        """The processes in it.
+
+        To search all of the machine's takes milliseconds, and some programs send thousands of
+        lines. So each look asks the processes for their children, of whom one may be missed while
+        another ends; and `_LOOKS` times a second, at a time that nobody knows, all are searched.
+        """
+        found: dict[int, psutil.Process] = {}
+        if not _TELLS or time.monotonic() >= self._search:
+            with contextlib.suppress(psutil.Error):
+                own = psutil.Process(self._process.pid).children(recursive=True)
+                found = {child.pid: child for child in own}
+            self._search = time.monotonic() + random.expovariate(_LOOKS)
+        waiting = [self._process.pid, *found]
+        while waiting:
+            for number in map(int, _children(waiting.pop())):
+                if number not in found:
+                    with contextlib.suppress(psutil.Error):  # it has just ended
+                        found[number] = psutil.Process(number)
+                        waiting.append(number)
+        return list(found.values())
+
     def _look(self, deadline: float) -> None:
         """Hold the program to its limits.
 
@@ -443,9 +469,7 @@ class Sandbox:
         count, memory, sockets, names, terminals = 0, 0, 0, 0, 0
         used, waited = 0.0, self._waited
         before, self._inside = self._inside, set()
-        inside, limit = [], self.limits.memory * GIB
-        with contextlib.suppress(psutil.Error):
-            inside = psutil.Process(self._process.pid).children(recursive=True)
+        inside, limit = self._below(), self.limits.memory * GIB
         for child in inside:
             with contextlib.suppress(psutil.Error):  # it has just ended
                 count += max(1, _status(child, "Threads"))
@@ -457,7 +481,7 @@ class Sandbox:
                 names = names or _names(child)
                 terminals = terminals or _terminals(child)
                 waited = max(waited, starved(child.pid))
-                self._inside |= {str(child.pid), *_children(child)}
+                self._inside |= {str(child.pid), *_children(child.pid)}
         if memory > limit:  # which counts what they share several times
             with contextlib.suppress(psutil.Error):
                 memory = sum(map(_memory, inside))

@@ -745,6 +745,84 @@ def test_a_process_counts_whatever_it_calls_itself(name):
     assert done.stdout == "it started more than 40 processes\n"
 
 
+ORPHANS = """
+import os, threading, time
+def orphans():
+    for _ in range(30):
+        if not (child := os.fork()):
+            if not os.fork():
+                time.sleep(600)
+            os._exit(0)
+        os.waitpid(child, 0)
+def own():
+    for _ in range(30):
+        if not os.fork():
+            time.sleep(600)
+    time.sleep(600)
+orphans()
+threading.Thread(target=own).start()
+time.sleep(9)
+print(1, flush=True)
+"""
+SEEN = """
+import sys
+import psutil
+from grading import sandbox
+from grading.sandbox import Ended, Limits, Sandbox
+if sys.argv[2] == "walk":
+    psutil.Process.children = lambda *_, **__: []
+else:
+    sandbox._TELLS, sandbox._children = False, lambda _: set()
+with Sandbox([sys.executable, "-S", "-c", sys.argv[1]], {}, Limits(processes=25)) as one:
+    try:
+        print(one.receive(60.0))
+    except Ended as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("way", ["search", "walk"])
+def test_orphans_and_children_of_threads_are_seen_in_both_ways(way):
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [PYTHON, "-c", SEEN, ORPHANS, way]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, env=settings)
+    assert done.stdout == "it started more than 50 processes\n"
+
+
+ECHO = """
+import sys
+for line in sys.stdin:
+    print(line, end="", flush=True)
+"""
+SEARCHED = """
+import sys, time
+import psutil
+from grading.sandbox import Ended, Limits, Sandbox
+searches, search = [], psutil.Process.children
+psutil.Process.children = lambda *a, **k: searches.append(1) or search(*a, **k)
+with Sandbox([sys.executable, "-S", "-c", sys.argv[1]], {}, Limits()) as one:
+    start = time.monotonic()
+    for number in range(2000):
+        one.send(number, 600.0)
+        assert one.receive(600.0) == number
+    print(len(searches), time.monotonic() - start)
+    try:
+        one.receive(one.seconds + 1.0)
+    except Ended:
+        print(len(searches))
+"""
+
+
+@pytest.mark.skipif(not sandbox._TELLS, reason="this kernel does not tell a process's children")
+def test_the_machine_is_searched_some_times_a_second_and_not_for_each_line():
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [PYTHON, "-c", SEARCHED, ECHO]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, env=settings)
+    busy, seconds, silent = map(float, done.stdout.split())
+    assert 0 < busy < 20 + 10 * seconds < 2000
+    assert silent - busy > 5  # three seconds by the clock, and five looks in each
+
+
 NAMED = """
 import os, sys, time
 for number in range(10_000):
