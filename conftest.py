@@ -1,10 +1,22 @@
-"""What nbval leaves out: cells that need CUDA where there is none, and the HTML form of outputs."""
+"""What nbval leaves out, and in which order and parts the workers of `make test` take the tests.
+
+nbval leaves out cells that need CUDA where there is none, and the HTML form of outputs.
+"""
+
+import ast
+from pathlib import Path
 
 import pytest
 import torch
+from xdist.scheduler import LoadScopeScheduling
+
+# The longest first: who begins one of these last lets the other workers wait.
+LONGEST = ("grading", "exercises", "site", "sweep", "live", "colab", "transforms")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {f"test_{name}": number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
     for item in items:
         cell = getattr(item, "cell", None)
         if cell is None:
@@ -12,3 +24,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.parent.skip_compare = {*item.parent.skip_compare, "text/html"}  # git holds the text
         if "gpu" in cell.metadata.get("tags", ()) and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs CUDA"))
+
+
+class Scopes(LoadScopeScheduling):
+    """What one worker does: a file or a class, and two parts of the longest file.
+
+    What the graded class is asked is one, for it is graded once; the rest does not wait for it.
+    """
+
+    def __init__(self, config: pytest.Config, log: object):
+        super().__init__(config, log)
+        self._grading = Path(__file__).parent / "tests" / "test_grading.py"
+        tree = ast.parse(self._grading.read_text(encoding="utf-8"))
+        tests = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+        self._of_the_class = {
+            test.name for test in tests if "room" in {given.arg for given in test.args.args}
+        }
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        if not file.endswith(self._grading.name):
+            return super()._split_scope(nodeid)
+        return f"{file}::{test.partition('[')[0] in self._of_the_class}"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scopes | None:
+    return Scopes(config, log) if config.getvalue("dist") == "loadscope" else None
