@@ -8,12 +8,13 @@ import nbformat
 import pytest
 
 from _ext import student
+from grading.questions import chapter_7
 from grading.questions.master import Comparison, Draw, Judged, masters
 from posenc import check
 from posenc.check import Probe, Values, Wrong, frequencies, luck
 from posenc.check.plain import encode
 from tests.answers import Answers
-from tests.answers.chapter_7 import by_students_t_at
+from tests.answers.chapter_7 import by_students_t_at, train
 
 MASTERS = {int(path.name[:2]): nbformat.read(path, as_version=4) for path in student.masters()}
 ANSWERS: dict[str, Answers] = {
@@ -32,6 +33,14 @@ NEARLY = [(name, answer) for name in ANSWERS for answer in ANSWERS[name].nearly]
 GREEN = [(name, answer) for name in ANSWERS for answer in ANSWERS[name].green]
 WRONG = [(name, *pair) for name in ANSWERS for pair in ANSWERS[name].wrong]
 EACH = pytest.mark.parametrize(("name", "master"), QUESTIONS, ids=[name for name, _ in QUESTIONS])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trained_once():
+    """What is right, and each mistake, need the same models: apart from those of the answers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chapter_7, "train", functools.cache(chapter_7.train))
+        yield
 
 
 def label(value):
@@ -56,6 +65,8 @@ def solution(name, *, stub=False):
     )
     namespace = {}
     exec(imports, namespace)
+    if "train" in namespace:
+        namespace["train"] = train
     exec(student.cut(source)[0] if stub else source, namespace)
     return namespace[name]
 

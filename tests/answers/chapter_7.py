@@ -6,13 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from posenc import alibi_bias, alibi_slopes, sinusoidal_encoding
-from posenc.lab import METHODS, TASKS, Method, Recipe, Transformer, evaluate, train
+from posenc import alibi_bias, alibi_slopes, lab, sinusoidal_encoding
+from posenc.lab import METHODS, TASKS, Method, Recipe, Transformer, evaluate
 from posenc.lab.paired import student
 from tests.answers import Answers
 
+train = functools.cache(lab.train)  # what is trained in the same way is trained once
 
-@functools.cache
+
 def trained(method, length, steps):
     return train(method, "text", train_length=length, recipe=Recipe(steps=steps))
 
