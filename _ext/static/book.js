@@ -42,8 +42,6 @@ document.addEventListener("click", ({ target }) => {
   document.addEventListener("scrollend", arrive, { once: true });
 }, true);
 if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "navigate") whole();
-window.addEventListener("load", () =>
-  setTimeout(() => document.documentElement.classList.add("there"), 500));
 
 // The contents mark the section that crosses a line below the window's top. The theme's measure, a tenth
 // of a section, is never in view of a long one, and no more of one that grows when a question is answered.
