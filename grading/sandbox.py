@@ -214,6 +214,21 @@ def _kept(limits: Limits) -> list[str]:
     return ["--as=8589934592", f"--nproc={limits.processes}", *files]
 
 
+def _place(process: psutil.Process) -> str:
+    """Where the kernel tells of a process: at its first thread that has not ended.
+
+    Once that of its number has, the kernel tells nothing there of what the others go on to use.
+    """
+    own = f"/proc/{process.pid}"
+    with contextlib.suppress(OSError):  # it has just ended
+        for thread in sorted(os.listdir(f"{own}/task"), key=int):
+            with contextlib.suppress(OSError):
+                text = Path(f"{own}/task/{thread}/status").read_text(errors="replace")
+                if not re.search(r"^State:\s*[ZX]", text, re.MULTILINE):
+                    return f"{own}/task/{thread}"
+    return own
+
+
 def _status(process: psutil.Process, field: str) -> int:
     """A number that the kernel tells of a process; 0 if it has just ended.
 
@@ -221,7 +236,7 @@ def _status(process: psutil.Process, field: str) -> int:
     "Threads: 0", which psutil believes.
     """
     with contextlib.suppress(OSError, TypeError):
-        text = Path(f"/proc/{process.pid}/status").read_text(errors="replace")
+        text = Path(_place(process), "status").read_text(errors="replace")
         return int(re.search(rf"^{field}:\s*(\d+)", text, re.MULTILINE)[1])
     return 0
 
@@ -234,17 +249,16 @@ def _tables(process: psutil.Process) -> int:
 def _memory(process: psutil.Process) -> int:
     """Bytes that a process has, and its part of those that it shares, as workers do."""
     try:
-        return process.memory_full_info().pss + _tables(process)
-    except psutil.NoSuchProcess:
-        return 0
-    except (psutil.Error, OSError):  # it lets nobody look
-        return process.memory_info().rss
+        text = Path(_place(process), "smaps_rollup").read_text()
+        return int(re.search(r"^Pss:\s*(\d+)", text, re.MULTILINE)[1]) * 1024 + _tables(process)
+    except (OSError, TypeError):  # it has just ended, or lets nobody look
+        return _status(process, "VmRSS") * 1024
 
 
 def _sockets(process: psutil.Process) -> int:
     """The sockets of the whole network that a process is in."""
     with contextlib.suppress(OSError):  # it has just ended
-        text = Path(f"/proc/{process.pid}/net/sockstat").read_text()
+        text = Path(_place(process), "net", "sockstat").read_text()
         return int(re.search(r"used (\d+)", text)[1])
     return 0
 
@@ -262,7 +276,7 @@ def _children(process: int) -> set[str]:
 
 def _names(process: psutil.Process) -> int:
     """The files, links and folders in what a sandbox may write to."""
-    root, count = f"/proc/{process.pid}/root", 0
+    root, count = f"{_place(process)}/root", 0
     with contextlib.suppress(OSError):  # it has just ended, or just begun
         for place in ("/tmp", "/dev/shm") if not os.path.samefile(root, "/") else ():
             kept = os.statvfs(root + place)
@@ -272,7 +286,7 @@ def _names(process: psutil.Process) -> int:
 
 def _terminals(process: psutil.Process) -> int:
     """The terminals of its sandbox."""
-    root = f"/proc/{process.pid}/root"
+    root = f"{_place(process)}/root"
     with contextlib.suppress(OSError):  # as above
         if not os.path.samefile(root, "/"):
             return sum(map(str.isdigit, os.listdir(f"{root}/dev/pts")))
@@ -281,7 +295,7 @@ def _terminals(process: psutil.Process) -> int:
 
 def _parts(process: psutil.Process) -> int:
     """The parts of its memory, of which the kernel keeps a record each; no more than are told."""
-    with contextlib.suppress(OSError), open(f"/proc/{process.pid}/maps", "rb") as file:
+    with contextlib.suppress(OSError), open(f"{_place(process)}/maps", "rb") as file:
         return sum(1 for _ in itertools.islice(file, _PARTS + 1))
     return 0
 
@@ -358,7 +372,10 @@ class Sandbox:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()  # all of them: the sandbox dies with bwrap
+        for number in _children(self._process.pid):  # the first inside: all of them die with it
+            with contextlib.suppress(OSError):  # and not with bwrap, if it has seen to that
+                os.kill(int(number), signal.SIGKILL)
+        self._process.kill()
         self._process.wait()
         if self.limits.by_user:
             for process in psutil.process_iter(["uids"]):
@@ -473,7 +490,7 @@ class Sandbox:
         for child in inside:
             with contextlib.suppress(psutil.Error):  # it has just ended
                 count += max(1, _status(child, "Threads"))
-                memory += child.memory_info().rss + _tables(child)
+                memory += _status(child, "VmRSS") * 1024 + _tables(child)
                 times = child.cpu_times()
                 used += sum(times[:4])  # its own, and that of those it waited for
                 self._own[child.pid, child.create_time()] = times.user + times.system

@@ -789,6 +789,78 @@ def test_orphans_and_children_of_threads_are_seen_in_both_ways(way):
     assert done.stdout == "it started more than 50 processes\n"
 
 
+LIVES_ON = {
+    "by_a_thread": """
+import os, sys, threading
+lines = "import time; print(2, flush=True); time.sleep(600)", sys.argv[1]
+again = [sys.executable, "-S", "-c", *lines]
+threading.Thread(target=lambda: os.execv(sys.executable, again)).start()
+threading.Event().wait()
+""",
+    "by_prctl": """
+import ctypes, time
+ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)  # no signal when its parent dies
+print(2, flush=True)
+time.sleep(600)
+""",
+}
+LEFT = """
+import sys, time, uuid
+import psutil
+from grading.sandbox import Limits, Sandbox
+word = uuid.uuid4().hex
+with Sandbox([sys.executable, "-S", "-c", sys.argv[1], word], {}, Limits()) as one:
+    assert one.receive(60.0) == 2
+    inside = [p for p in psutil.Process().children(recursive=True) if word in p.cmdline()[-1:]]
+    assert inside
+print(len(psutil.wait_procs(inside, 10)[1]))
+"""
+
+
+@pytest.mark.parametrize("code", LIVES_ON.values(), ids=LIVES_ON)
+def test_nothing_outlives_its_sandbox(code):
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [PYTHON, "-c", LEFT, code]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, env=settings)
+    assert done.stdout == "0\n"
+
+
+WITHOUT_A_FIRST_THREAD = """
+import ctypes, os, threading, time
+def work():
+    time.sleep(1)
+    WHAT
+    print(1, flush=True)
+    time.sleep(600)
+threading.Thread(target=work).start()
+ctypes.CDLL(None).syscall(60, 0)  # ends this thread, and no other
+"""
+UNSEEN = """
+import sys
+from grading.sandbox import Ended, Limits, Sandbox
+with Sandbox([sys.executable, "-S", "-c", sys.argv[1]], {}, Limits(memory=0.5)) as one:
+    try:
+        print(one.receive(60.0))
+        print(one.receive(one.seconds + 2.0))
+    except Ended as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("held = b'1' * 2**30", "it used more than 0.5 GiB of memory"),
+        ("held = [os.openpty() for _ in range(30)]", "it opened more than 16 terminals"),
+    ],
+)
+def test_what_goes_on_without_its_first_thread_is_seen(what, said):
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [PYTHON, "-c", UNSEEN, WITHOUT_A_FIRST_THREAD.replace("WHAT", what)]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, env=settings)
+    assert done.stdout.splitlines()[-1] == said
+
+
 ECHO = """
 import sys
 for line in sys.stdin:
