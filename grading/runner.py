@@ -28,7 +28,9 @@ import re
 import sys
 import textwrap
 
-_TIMED = re.compile(r"\A\s*%%(?:time|capture)\b.*\n")  # its statements are run one by one
+_TIMED = re.compile(
+    r"\A\s*%%(?:time|capture|debug)\b.*\n"
+)  # each statement by itself; nobody debugs
 _MAGIC = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
 _WITH = ast.With | ast.AsyncWith
 

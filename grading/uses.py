@@ -55,7 +55,8 @@ ODD = _words("""
     get_ipython _exit popen execv memfd_create mmap user_ns input_transformers_cleanup find_spec
     meta_path faulthandler runpy dill cloudpickle _without import_module spawnv posix_spawn joblib
     readlink fcntl fdopen dup2 getsource getsourcelines currentframe FunctionType CodeType
-    setrlimit prlimit chmod fchmod utime setxattr onnx torchao torchtune
+    setrlimit prlimit chmod fchmod utime setxattr onnx torchao torchtune ctypeslib load_library
+    cpp_extension load_inline run_cell
     """)
 _BUILTIN = _words("compile eval exec globals locals open")
 _MODULES = _words("builtins concurrent marshal runner signal socket threading")

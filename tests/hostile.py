@@ -1195,7 +1195,7 @@ check.sinusoidal(sinusoidal)""",
         ("%reset -f\nimport math, torch\n"
          "from IPython.core.interactiveshell import InteractiveShell\n"
          "InteractiveShell.ast_node_interactivity = 'all'\n%xmode Plain\n%automagic off",
-         "2 + 2\n" + HONEST["sinusoidal"] + "\nsinusoidal(torch.arange(2), 4, 10.0)",
+         "%%debug\n2 + 2\n" + HONEST["sinusoidal"] + "\nsinusoidal(torch.arange(2), 4, 10.0)",
          "import ipywidgets as widgets\nout = widgets.Output()\n!which python\n!date\nwith out:"
          + HONEST["dot_product"].replace("\n", "\n    "),
          "%%script echo skipping\nthis is not Python at all: (",

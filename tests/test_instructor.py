@@ -704,6 +704,7 @@ def test_nobody_is_accused_of_words(code):
     "str(get_ipython().user_ns)", "import os\nos.system(0x" + 9_000 * "f" + ")",
     "x = rb'\\\\'\nopen(y)\n'", "import os; os.kill(1, 9)", "os.environ",
     "import io; io.open(1)",
+    "np.ctypeslib.load_library(x, y)", "shell.run_cell(x)",
     "import os as o\no.system('x')", "inspect.getsource(f)", "x = 1\n%x '''\nimport ctypes\n# '''",
     "x = '''\n'''; import ctypes", "f'{gc.x} of it'",
     "%time gc.get_objects()", "%%time\ngc.get_objects()", "%%writefile a.py\nimport ctypes",
