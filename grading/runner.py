@@ -28,9 +28,8 @@ import re
 import sys
 import textwrap
 
-_TIMED = re.compile(
-    r"\A\s*%%(?:time|capture|debug)\b.*\n"
-)  # each statement by itself; nobody debugs
+# Below these a cell's statements are run one by one; nobody answers a debugger.
+_TIMED = re.compile(r"\A\s*%%(?:time|capture|debug)\b.*\n")
 _MAGIC = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
 _WITH = ast.With | ast.AsyncWith
 

@@ -2077,6 +2077,21 @@ def test_who_asks_without_an_answer_sees_the_true_curve_also_later(browser, home
             visited.page.reload()
 
 
+def test_who_asks_without_an_answer_sees_the_right_choice_also_later(browser, home):
+    with visit(browser, home, CHAPTERS[5]) as visited:
+        for again in (False, True):
+            boxes = visited.page.locator(".predict:not(:has(.guess))").all()
+            assert boxes
+            for box in boxes:
+                if not again:
+                    box.locator("xpath=following-sibling::*[1]").locator("button").click()
+                box.locator(".choice.right[open]").wait_for()
+                assert not box.locator(".choice.wrong[open]").count()
+            score = visited.page.locator(".predict-score p")
+            assert " 0 of " in score.text_content()  # to look is no prediction
+            visited.page.reload()
+
+
 @pytest.mark.parametrize("page", [CHAPTERS[1], CHAPTERS[6]])
 def test_controls_at_the_edge_of_a_phone_have_an_edge(browser, home, page):
     phone = {"has_touch": True, "is_mobile": True, "viewport": {"width": 390, "height": 844}}
