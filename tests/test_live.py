@@ -1803,10 +1803,10 @@ class TestTheTestsCanFail:
 
     def test_a_request_and_an_error_are_found(self, opened):
         with opened("clocks") as page:
-            page.evaluate(
-                "fetch('nothing.json').catch(() => {}); setTimeout(() => { throw Error('y') })"
-            )
-            page.wait_for_timeout(200)
+            with page.expect_event("pageerror"):
+                page.evaluate(
+                    "fetch('nothing.json').catch(() => {}); setTimeout(() => { throw Error('y') })"
+                )
             assert any(p.startswith("asks for") for p in page.problems)
             assert any(p.startswith("error") for p in page.problems)
 
