@@ -162,7 +162,7 @@ def parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
     if not isinstance(node, _SCOPE):
         return inner, []
     if isinstance(node, _COMPREHENSION):
-        return [], inner
+        return [node.generators[0].iter], inner  # which is read outside, before the scope begins
     inside = [node.body] if isinstance(node, ast.Lambda) else node.body
     given = getattr(node, "args", None)
     outside = [*(set(inner) - {given, *inside})]

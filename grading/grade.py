@@ -71,7 +71,7 @@ def load(path: Path, wanted: str) -> dict | None:
 def empty(error: str, *, ours: bool = False) -> dict:
     """The report about what cannot be run; whether that is a fault of ours."""
     found = {"error": error, "verdicts": {}, "raised": {}, "left_out": {}, "refused": []}
-    return found | {"seconds": 0.0, "late": {}, "ours": ours}
+    return found | {"seconds": 0.0, "late": {}, "killed": False, "ours": ours}
 
 
 def failed(error: Exception) -> dict:

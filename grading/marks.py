@@ -182,6 +182,7 @@ def judge(
         + _no_python(report["raised"], marks, read["no_python"])
         + _without_a_gpu(report["raised"], marks, "\n".join(code))
         + _borrowing(marks)
+        + ["it was ended from outside once, and ran again: is memory short?"] * report["killed"]
         + _odd(read["odd"])
         + _unshown(marks)
         + _elsewhere(cells, marks, assignment, pictures),

@@ -84,6 +84,7 @@ _NAMES = 100_000  # of files, links and folders, in all
 _TERMINALS = 16  # in all: there are so many for the machine
 _PARTS = 10_000  # of the memory of a process
 _LOOKS = 5.0  # a second, on average
+_SPARED = 0.75  # of the time by the clock, at most, that others may have taken
 
 
 class Ended(BaseException):
@@ -255,6 +256,12 @@ def _memory(process: psutil.Process) -> int:
         return _status(process, "VmRSS") * 1024
 
 
+def _alone(process: psutil.Process) -> int:
+    """Bytes that a process keeps and that are in no file, whoever shares them."""
+    kept = _status(process, "RssAnon") + _status(process, "RssShmem")
+    return kept * 1024 + _tables(process)
+
+
 def _sockets(process: psutil.Process) -> int:
     """The sockets of the whole network that a process is in."""
     with contextlib.suppress(OSError):  # it has just ended
@@ -393,9 +400,10 @@ class Sandbox:
         point; or, for who sleeps, a third of the time by the clock, if that is more, without that
         in which one of its processes could run, and others had the processor. They may be its own,
         and too short for any look: where a look finds one that was not there at the last, the time
-        between the two is not taken off.
+        between the two is not taken off, and never more than `_SPARED` of all.
         """
-        return max(self._used, (time.monotonic() - self._start - self._starved) / PATIENCE)
+        passed = time.monotonic() - self._start
+        return max(self._used, (passed - min(self._starved, _SPARED * passed)) / PATIENCE)
 
     def send(self, message: object, deadline: float) -> None:
         """Send a message.
@@ -501,7 +509,8 @@ class Sandbox:
                 self._inside |= {str(child.pid), *_children(child.pid)}
         if memory > limit:  # which counts what they share several times
             with contextlib.suppress(psutil.Error):
-                memory = sum(map(_memory, inside))
+                # at least what one alone has: of what it shares, a part goes with each that ends
+                memory = max(sum(map(_memory, inside)), max(map(_alone, inside), default=0))
         self._used = max(self._used, used, sum(self._own.values()))
         self._starved += waited - self._waited if self._inside <= before else 0.0
         self._waited = waited

@@ -33,6 +33,7 @@ def _words(text: str) -> frozenset[str]:
 _MOST_TEXT = 1_000_000  # characters of cells that are too long to be parsed
 _LINE = re.compile(r"\r\n?|\n")  # as Python counts them
 _MOST, _SHOWN = 1000, 300  # odd lines for IPython that are kept, and characters of each
+_TOLD = 5  # of them
 
 _BEFORE_CODE = frozenset(["time", "timeit", "prun"])  # code may stand on the same line
 
@@ -99,19 +100,24 @@ class Uses:
             if is_short or left >= 0:
                 self._read(source, is_short=is_short)
         self.is_whole = left >= 0
-        self.own = bound(tree for tree, _ in self.trees)
         self.modules = _modules([node for tree, _ in self.trees for node in ast.walk(tree)])
 
     def odd(self) -> list[str]:
         """What has no business in an answer: a person should look at it."""
         names = {word for text in self.texts for word in _odd_words(text)}
+        freed = _freed([tree for tree, _ in self.trees])
+        made: frozenset[str] = frozenset()  # builtins that are the notebook's own so far
         for tree, above in self.trees:
-            roots, own = _roots(tree), _own(tree, self.own & _BUILTIN)
+            now = made | _made(tree) - freed
+            own = _own(tree, now if isinstance(tree, DEFINITION) else made, freed)
+            roots, made = _roots(tree), now
             for node in _handed_in(tree, above):
                 names |= self._odd(node, roots, own)
-        lines = itertools.islice(self.lines, 5)
+        lines = [quoted(line, most=40) for line in itertools.islice(self.lines, _TOLD)]
+        left = len(self.lines) - _TOLD
+        lines += [f"{left} more such line{'s' * (left > 1)}"] * (left > 0)
         more = ["more of it than is read"] * (not self.is_whole)
-        return sorted(names) + [quoted(line, most=40) for line in lines] + more
+        return sorted(names) + lines + more
 
     def imported(self) -> set[str]:
         """The modules that are imported, and what is imported from them, with dots."""
@@ -236,6 +242,10 @@ def _idiom(node: ast.AST) -> Iterator[ast.AST]:
         parts = [node.value] if _dotted(node) == "get_ipython().__class__" else []
     elif isinstance(node, ast.Call):
         name = _dotted(node.func)
+        if name == "open" and node.args and isinstance(node.args[0], ast.Constant):
+            file = node.args[0].value  # of the notebook's own folder
+            is_plain = isinstance(file, str) and re.fullmatch(r"\w[\w-]*(\.\w+)*", file[:99])
+            parts = [node.func] if is_plain else []
         if name in ("str", "type"):
             parts = [part for part in node.args if _dotted(part) == "get_ipython()"]
         texts = [part.value for part in node.args if isinstance(part, ast.Constant)]
@@ -280,9 +290,38 @@ def _roots(tree: ast.AST) -> dict[ast.AST, str]:
     return found
 
 
-def _own(tree: ast.AST, names: frozenset[str]) -> dict[ast.AST, frozenset[str]]:
+def _made(tree: ast.stmt) -> frozenset[str]:
+    """The builtins that a statement of the notebook makes its own, whatever happens.
+
+    What stands in an `if` may never run, and what a builtin is assigned to may be that builtin.
+    """
+    if isinstance(tree, DEFINITION):
+        return frozenset(() if tree.decorator_list else {tree.name} & _BUILTIN)
+    if isinstance(tree, ast.Assign):
+        used = {part.id for part in ast.walk(tree.value) if isinstance(part, ast.Name)}
+        return frozenset() if used & _BUILTIN else bound(tree.targets) & _BUILTIN
+    return (
+        bound([tree]) & _BUILTIN if isinstance(tree, ast.Import | ast.ImportFrom) else frozenset()
+    )
+
+
+def _freed(trees: Sequence[ast.AST]) -> frozenset[str]:
+    """The names that are deleted somewhere, or that a function takes from outside of it."""
+    found: set[str] = set()
+    for node in itertools.chain.from_iterable(map(ast.walk, trees)):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            found.update(node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
+            found.add(node.id)
+    return frozenset(found)
+
+
+def _own(
+    tree: ast.AST, names: frozenset[str], freed: frozenset[str]
+) -> dict[ast.AST, frozenset[str]]:
     """For each node the builtins that are bound in its scope or in one around it: no other name
-    counts, and all of them for every scope would fill the memory.
+    counts, and all of them for every scope would fill the memory. What is freed is nobody's own,
+    and the names of a class are known in none of its functions.
     """
     todo, found = [(tree, names)], {}
     while todo:
@@ -290,6 +329,7 @@ def _own(tree: ast.AST, names: frozenset[str]) -> dict[ast.AST, frozenset[str]]:
         found[node] = own
         outside, inside = parts(node)
         todo += [(part, own) for part in outside]
-        local = own | (bound(inside) & _BUILTIN) if inside else own
+        is_open = inside and not isinstance(node, ast.ClassDef)
+        local = own | (bound(inside) & _BUILTIN) - freed if is_open else own
         todo += [(part, local) for part in inside]
     return found

@@ -680,6 +680,33 @@ def test_memory_that_processes_share_counts_once():
     assert done.stdout.splitlines() == ["shared", "it used more than 0.25 GiB of memory"]
 
 
+KEPT = """
+import sys, time
+from grading import sandbox
+from grading.sandbox import Ended, Limits, Sandbox
+sandbox._memory = lambda process: 0  # as if its part of all went with those that end
+held = "kept = b'1' * 2**29; print(1, flush=True); import time; time.sleep(60)"
+for limit in (0.25, 1.0):
+    with Sandbox([sys.executable, "-S", "-c", held], {}, Limits(memory=limit)) as one:
+        try:
+            print(one.receive(60.0))
+            one._look(60.0)
+        except Ended as error:
+            print(error)
+with Sandbox([sys.executable, "-S", "-c", "import time; time.sleep(60)"], {}, Limits()) as one:
+    one._start, one._starved = time.monotonic() - 1200, 9e9  # as it was told
+    print(round(one.seconds))
+"""
+
+
+def test_what_one_process_keeps_counts_whoever_shares_it_and_none_is_spared_for_ever():
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([PYTHON, "-c", KEPT], capture_output=True, text=True, env=settings)
+    kept, one, seconds = done.stdout.splitlines()[-3:]
+    assert (kept, one) == ("it used more than 0.25 GiB of memory", "1")
+    assert int(seconds) >= 100  # a quarter of the time by the clock, in three parts
+
+
 TABLES = """
 import ctypes, mmap, os, time
 ctypes.CDLL(None).prctl(15, {name}, 0, 0, 0)  # it calls itself so

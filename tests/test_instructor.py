@@ -625,6 +625,11 @@ def test_odd_code_is_named_however_it_is_written():
     "def f(exec):\n    pass\nexec('1')", "f = lambda exec: 1\nexec('1')",
     "[1 for eval in x]\neval(y)", "def f(x=lambda exec: 1):\n    exec('1')",
     "class A:\n    def open(self):\n        pass\nopen(x)", "def f(exec, y=exec('1')):\n    pass",
+    "exec = exec\nexec('1')", "if 0:\n    exec = 0\nexec('1')", "exec('1')\nexec = 0",
+    "exec = 0\ndel exec\nexec('1')", "[exec('1') for exec in (exec,)]", "exec, x = [exec, 0]",
+    "class A:\n    exec = exec\n    exec('1')", "@(lambda f: exec)\ndef exec(x):\n    pass",
+    "def f():\n    global exec\n    exec('1')\n    exec = 0", "for exec in [exec]:\n    exec('1')",
+    "class A:\n    exec = 0\n    def f(self):\n        exec('1')", "(exec := exec)('1')",
 ])  # fmt: skip
 def test_a_name_of_ones_own_is_so_in_its_scope_alone(code):
     assert odd(code)
@@ -633,10 +638,12 @@ def test_a_name_of_ones_own_is_so_in_its_scope_alone(code):
 @pytest.mark.parametrize("code", [
     "def f(exec):\n    return [lambda: exec(x) for x in y]", "lambda open: open(1)",
     "def open(x):\n    return x\ndef f(x):\n    return open(x)", "[eval(1) for eval in x]",
-    "class A:\n    compile = len\n    x = compile('')", "def f(*open, **exec):\n    exec(open)",
+    "class A:\n    def eval(self):\n        return 1\nA().eval()",
+    "def f(*open, **exec):\n    exec(open)",
     "x = 7 % 3\nassert x != 2\ny = x %3",
     "%matplotlib inline\n%timeit f(2)\n%load_ext autoreload\n%%time\n%config X = 1",
-    "!pip install -q pandas==2.1",
+    "!pip install -q pandas==2.1", "with open('notes-1.txt', 'w') as f:\n    f.write(x)",
+    "compile = torch.compile\nf = compile(f)", "open = len\nopen(x)",
     "%pip install seaborn",
     "# don't leave it open",
     "x = 1  # an open question of types, for exec",
@@ -685,7 +692,8 @@ def test_nobody_is_accused_of_words(code):
 
 
 @pytest.mark.parametrize("code", [
-    "open('x')", "x = open ('x')", "f = exec\nf('x')", "list(map(eval, lines))", "os.system('x')",
+    "open('/x')", "x = open ('../x')", "open('a/x')", "open(x)", "open('.x')", "open()", "f = open",
+    "f = exec\nf('x')", "list(map(eval, lines))", "os.system('x')",
     "from os import system", "from os import (\n    path,\n    system,\n)", "import marshal",
     "x = 1; import signal as s", "if 1: import socket", "sys.modules['x']", "sys . modules",
     "f'{open(1)}'", 'f"""\n{exec(y)}\n"""', "x = '#'; open(y)", "x = '\\\\'; open(y)",
@@ -721,6 +729,13 @@ def test_nobody_is_accused_of_words(code):
 ])  # fmt: skip
 def test_what_is_odd_is_named_whatever_stands_around_it(code):
     assert odd(code)
+
+
+def test_of_many_odd_lines_it_is_said_how_many_there_are():
+    lines = [f"!id {n}" for n in range(9)]
+    assert odd("\n".join(lines[:5])) == [f"“{line}”" for line in lines[:5]]
+    assert odd("\n".join(lines[:6]))[5:] == ["1 more such line"]
+    assert odd("\n".join(lines))[5:] == ["4 more such lines"]
 
 
 def test_lines_that_python_joins_are_not_as_they_were_handed_out():
@@ -1330,6 +1345,13 @@ def test_a_hundred_thousand_cells_without_time_are_one_remark(assignment):
     assert len(one.raised) == 21
     one.flags = ["x" * 10_000]
     assert all(len(field) < 2100 for row in outputs.rows([one]) for field in row)
+
+
+def test_the_instructor_is_told_what_was_ended_from_outside(assignment):
+    for killed in (False, True):
+        report = empty("") | {"killed": killed}
+        flags = judge("ann", [("code", "x = 1")], report, assignment).flags
+        assert any("from outside" in flag for flag in flags) == killed
 
 
 def flagged(assignment, *sources):
