@@ -16,6 +16,7 @@ from PIL import Image
 
 from posenc.show import guess_angle, guess_curve, guess_point, table
 
+AGAIN = "or draw once more over what is wrong"
 CURVE = {"xlabel": "x", "ylabel": "y", "ylim": (-1, 1), "within": 0.1, "says": "So."}
 PHONE = "<meta name='viewport' content='width=device-width'>"
 SHORT = {"xlabel": "x", "within": 2, "says": "So."}
@@ -64,18 +65,18 @@ class TestTable:
         entries = ["+0.50 ± 0.10", "\u22120.50 ± 0.50"], ["+0.20 (\u22120.10 to +1.00)", "-"]
         rows = [[name, *some] for name, some in zip("ab", entries, strict=True)]
         shown = soup(table(rows, columns=["", "b", "c"], caption="c"))
-        assert shown.table["style"] == "--zero:0.500"  # from -1 to 1
+        assert shown.table["style"] == "--zero:0.500"  # from -1 to 1, and a little beyond
         drawn = [re.findall(r"[\d.]+", span["style"]) for span in shown.select("td > .span")]
         assert drawn == [  # low, middle and high
-            ["0.700", "0.750", "0.800"],
-            ["0.000", "0.250", "0.500"],
-            ["0.450", "0.600", "1.000"],
+            ["0.689", "0.736", "0.783"],
+            ["0.028", "0.264", "0.500"],
+            ["0.453", "0.594", "0.972"],
         ]
         cells = shown.select("tbody td")
         assert [cell.text for cell in cells] == [*entries[0], *entries[1]]
         assert [cell.get("data-of") for cell in cells] == ["b", "c", "b", None]
         ticks = [(tick["data-at"], tick["style"]) for tick in shown.select("tfoot [data-at]")]
-        assert ticks == [("\u22121", "--at:0.000"), ("0", "--at:0.500"), ("1", "--at:1.000")]
+        assert ticks == [("\u22121", "--at:0.028"), ("0", "--at:0.500"), ("1", "--at:0.972")]
 
     def test_a_difference_says_what_it_is_of_and_ends_with_a_verdict(self):
         told = ["at 1: +0.44 ± 0.13, beats", "at 2: -0.12 ± 0.10, loses", "at 3: +0.75"]
@@ -500,7 +501,7 @@ class TestComparing:
         assert open_points.inner_text() == ""
         for n, slider in enumerate(page.locator("input").all()):
             slider.evaluate("e => e.dispatchEvent(new Event('input'))")
-            said = f"{4 - n} of 5 points still to draw" if n < 4 else ""
+            said = f"{4 - n} of 5 points still to draw" if n < 4 else AGAIN
             assert open_points.inner_text() == said
             assert hint.is_hidden()
 
@@ -517,7 +518,7 @@ class TestComparing:
         assert page.locator("input.unset").count() == left
         button = page.get_by_role("button")
         assert button.is_disabled() == bool(left)
-        said = f"{left} of 9 points still to draw" if left else ""
+        said = f"{left} of 9 points still to draw" if left else AGAIN
         assert page.locator(".open").inner_text() == said
 
     def test_a_button_that_waits_looks_so_and_can_be_read(self, window):

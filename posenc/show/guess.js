@@ -257,8 +257,9 @@
     for (const { show } of views) show(values());
     const missing = sliders.filter((slider) => !isSet(slider)).length;
     compare.disabled = missing > 0;
-    open.textContent = missing && missing < sliders.length
-      ? `${missing} of ${sliders.length} points still to draw` : "";
+    open.textContent = missing === sliders.length ? ""
+      : missing ? `${missing} of ${sliders.length} points still to draw`
+      : data.kind === "curve" ? "or draw once more over what is wrong" : "";
     sliders.filter(isSet).forEach((slider) => {
       const text = spoken(+slider.value);
       slider.setAttribute("aria-valuetext", text);

@@ -47,6 +47,8 @@ class Table:
         flat = [one for row in found for one in row if one]
         drawn = any(one.high > one.low for one in flat)  # one of them has an interval
         low, high = min([0, *(one.low for one in flat)]), max([0, *(one.high for one in flat)])
+        beside = 0.03 * (high - low)  # or a mark at an end is cut
+        low, high = low - beside, high + beside
         body = ""
         for row, depth, differences in zip(self.rows, self.depth, found, strict=True):
             body += f"<tr>{self._entry('th', 'row', 0, row[0])}"

@@ -21,7 +21,7 @@ export default live({
   describe(_, v, { base }) {
     return (
       `Position ${v.p_said} has the digits ${v.digit_said.join(" ")} in base ${base}, ` +
-      `fastest first; without jumps they are ${v.smooth.map((s) => fixed(s, 2)).join(", ")}.`
+      `fastest first. The hands, which do not jump, say ${v.smooth.map((s) => fixed(s, 2)).join(", ")}.`
     );
   },
   drags: {

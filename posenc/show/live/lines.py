@@ -216,7 +216,9 @@ def lines(
             drawn.append(h("path", d=dots, class_="line one dots", **follow))
         follow["style"] += f";--at:{heights[i]:.4f}"
         parts = h("i"), h("span", _shown(name)), h("b", data_set=f"text:said_of.{i}")
-        named.append(h("div", *parts, class_=dashes.strip(), data_go=f"line.{i}", **follow))
+        named.append(
+            h("div", *parts, class_=(dashes + quiet).strip(), data_go=f"line.{i}", **follow)
+        )
         others = [points for other, points in drawn_as.items() if other != name]
         if at := _room(len(_shown(name)), drawn_as[name], [*others, *fixed_lines]):
             style = f"{look};--left:{at[0]:.4f};--up:{at[1]:.4f}"

@@ -366,7 +366,10 @@ export const live = (figure) => ({
       watch.observe(e, { attributes: true, attributeFilter: ["class", "data-theme", "theme", "style"] });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", shade);
 
-    // Controls that the edge of the screen holds have an edge of their own.
+    // The edge of a phone's screen holds the controls as soon as some of the figure can be seen above
+    // them, and then they have an edge of their own.
+    new IntersectionObserver(([{ isIntersecting }]) => el.toggleAttribute("data-near", isIntersecting),
+      { rootMargin: "0px 0px -45% 0px" }).observe(el);
     const edge = new IntersectionObserver(([{ target, intersectionRatio, boundingClientRect }]) =>
       target.toggleAttribute("data-stuck", intersectionRatio < 1 && boundingClientRect.top > 0),
       { rootMargin: "0px 0px -1px 0px", threshold: [0, 1] });
