@@ -26,8 +26,10 @@ def preview(app: Sphinx, here: nodes.document, link: nodes.reference) -> list[no
         return []
     find = equation if formula else caption
     if not path:
-        number = nodes.inline("", f"{link.astext()} ", classes=["source"])
-        return [number, *find(here, anchor)] if formula else find(here, anchor)
+        found, number = find(here, anchor), f"{link.astext()} "
+        if found and not formula:
+            found[0].insert(0, nodes.inline("", number, classes=["number"]))
+        return [nodes.inline("", number, classes=["source"]), *found] if formula else found
     uri = app.builder.get_target_uri
     name = min((name for name in app.env.found_docs if uri(name).endswith(path)), key=len)
     title = f"{link.astext()}, {app.env.titles[name].astext()}. "

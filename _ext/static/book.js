@@ -73,9 +73,24 @@ for (const event of ["pointerover", "focusin"]) {
     document.documentElement.classList.remove("no-definitions");
     const term = target.closest?.(".has-definition");
     if (!term) return;
+    if (frame(term)) return;
     place(term.querySelector("[role=tooltip]"));
     portray(term);
   });
+}
+
+// A figure that is in view has a frame instead of a second picture, as long as the link is pointed at.
+function frame(term) {
+  const { hash, pathname } = term.querySelector(":scope > a");
+  const figure = hash.startsWith("#fig-") && pathname === location.pathname && document.getElementById(hash.slice(1));
+  if (!figure) return false;
+  const { top, bottom, height } = figure.getBoundingClientRect();
+  const seen = Math.min(bottom, window.innerHeight) - Math.max(top, 0) > height / 2;
+  term.classList.toggle("in-view", seen);
+  figure.classList.toggle("pointed-at", seen);
+  const gone = () => figure.classList.toggle("pointed-at", term.matches(":hover, :focus-within") && seen);
+  for (const event of ["pointerleave", "focusout"]) term.addEventListener(event, () => setTimeout(gone), { once: true });
+  return seen;
 }
 
 // Another page, once it was read. From a folder it may not be.
@@ -101,12 +116,14 @@ async function portray(term) {
   delete copy.dataset.figure;
   picture.append(copy);
   if (!document.querySelector(".live style")) picture.append(page.querySelector(".live style") ?? "");
-  const text = term.querySelector("[role=tooltip]");
+  const text = term.querySelector("[role=tooltip]"), { top, bottom } = term.getClientRects()[0];
+  const room = Math.max(top - 56, window.innerHeight - bottom) - text.offsetHeight - 24; // above it or below
+  if (room < 60) return; // on a phone, below long words
   text.prepend(picture);
   const width = shown.offsetWidth || 690; // of another page, as wide as its column
   Object.assign(copy.style, { width: `${width}px`, margin: "0 auto" });
   const height = shown.offsetHeight || copy.offsetHeight;
-  copy.style.zoom = Math.min(picture.clientWidth / width, (0.28 * window.innerHeight) / height);
+  copy.style.zoom = Math.min(picture.clientWidth / width, Math.min(0.28 * window.innerHeight, room) / height);
   place(text);
 }
 
