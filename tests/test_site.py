@@ -799,6 +799,8 @@ class TestFrame:
         assert logo["height"] > 40
         last = visited.page.locator(".bd-sidebar-primary .bd-links a").last.bounding_box()
         assert last["y"] + last["height"] <= 900
+        bar = visited.page.locator(".bd-sidebar-primary")
+        assert bar.evaluate("(e) => e.scrollHeight - e.clientHeight") <= 0
 
     def test_the_ring_of_the_search_is_around_its_form(self, visited):
         visited.page.keyboard.press("Control+k")
@@ -2131,7 +2133,10 @@ def test_who_asks_without_an_answer_sees_the_right_choice_also_later(browser, ho
             for box in boxes:
                 if not again:
                     box.locator("xpath=following-sibling::*[1]").locator("button").click()
-                box.locator(".choice.right[open]").wait_for()
+                right = box.locator(".choice.right[open]")
+                right.wait_for()
+                assert shown(right).startswith("The answer. ")  # nobody was right
+                assert not right.evaluate(TICKED)
                 assert not box.locator(".choice.wrong[open]").count()
             score = visited.page.locator(".predict-score p")
             assert " 0 of " in score.text_content()  # to look is no prediction

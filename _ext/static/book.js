@@ -237,6 +237,7 @@ document.addEventListener("click", (event) => {
 const width = new ResizeObserver((seen) => {
   for (const { target } of seen) {
     if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
   }
 });
 window.addEventListener("load", () => {

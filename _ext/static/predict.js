@@ -33,7 +33,11 @@
   // Who does not answer sees the answer: what would have been drawn, or the right choice, open.
   function show(box) {
     box.querySelector(".guess")?.dispatchEvent(new Event("guess:show"));
-    box.querySelector(":scope > .choice.right")?.setAttribute("open", "");
+    const choice = box.querySelector(":scope > .choice.right");
+    if (!choice) return;
+    choice.classList.add("shown"); // nobody has chosen it
+    choice.querySelector("strong").textContent = "The answer.";
+    choice.open = true;
   }
 
   function tell() {
@@ -68,7 +72,7 @@
     choices.forEach((choice, n) =>
       choice.addEventListener("toggle", () => {
         if (!choice.open) return;
-        choice.classList.add("tried");
+        choice.classList.toggle("tried", !choice.matches(".shown"));
         remember(box, { choice: n, right: choice.matches(".right") });
       }));
     box.addEventListener("guess:compared", ({ detail }) => remember(box, detail));
