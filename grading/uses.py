@@ -49,6 +49,7 @@ _DAILY = re.compile(  # commands of every day
     r"(?:[^;|&$`()]|>&\d|\$\w|\$\{\w+\})*|\s*"
 )
 _BETWEEN = re.compile(r"&&|\|\|?|;")  # commands
+_NOTES = re.compile(r"\w[\w-]*\.(?:csv|json|md|tsv|txt)")  # files of the notebook's own folder
 _SKIPPED = re.compile(r"%%script\s+(?:echo|true|false)\b")  # a cell that nobody runs
 ODD = _words("""
     ctypes gc importlib setattr settrace setprofile atexit subprocess multiprocessing _getframe
@@ -243,9 +244,8 @@ def _idiom(node: ast.AST) -> Iterator[ast.AST]:
     elif isinstance(node, ast.Call):
         name = _dotted(node.func)
         if name == "open" and node.args and isinstance(node.args[0], ast.Constant):
-            file = node.args[0].value  # of the notebook's own folder
-            is_plain = isinstance(file, str) and re.fullmatch(r"\w[\w-]*(\.\w+)*", file[:99])
-            parts = [node.func] if is_plain else []
+            file = str(node.args[0].value)
+            parts = [node.func] if _NOTES.fullmatch(file[:99]) else []
         if name in ("str", "type"):
             parts = [part for part in node.args if _dotted(part) == "get_ipython()"]
         texts = [part.value for part in node.args if isinstance(part, ast.Constant)]

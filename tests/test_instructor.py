@@ -693,6 +693,7 @@ def test_nobody_is_accused_of_words(code):
 
 @pytest.mark.parametrize("code", [
     "open('/x')", "x = open ('../x')", "open('a/x')", "open(x)", "open('.x')", "open()", "f = open",
+    "open('a.py', 'w')", "open('a.txt.so', 'wb')", "open('x')",
     "f = exec\nf('x')", "list(map(eval, lines))", "os.system('x')",
     "from os import system", "from os import (\n    path,\n    system,\n)", "import marshal",
     "x = 1; import signal as s", "if 1: import socket", "sys.modules['x']", "sys . modules",
