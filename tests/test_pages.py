@@ -388,7 +388,10 @@ def test_a_link_carries_what_it_leads_to(tmp_path):
     tips = [pages["index"].find(id=link["aria-describedby"]) for link in links]
     assert [tip["role"] for tip in tips] == ["tooltip"] * 4
     assert [tip.math and tip.math["data-tex"] for tip in tips] == ["a = b", "c = d", None, None]
-    assert [tip.text for tip in tips[2:]] == ["A figure, drawn, of (1).", "Fig. 2, O. Elsewhere."]
+    assert [tip.text for tip in tips[2:]] == [
+        "Fig. 1 A figure, drawn, of (1).",
+        "Fig. 2, O. Elsewhere.",
+    ]
     assert [tip.select_one(".source").text for tip in tips[:2]] == ["(1) ", "(2), O. "]
     assert not any(tip("a") for tip in tips)
 
