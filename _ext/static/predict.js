@@ -36,7 +36,7 @@
     const choice = box.querySelector(":scope > .choice.right");
     if (!choice) return;
     choice.classList.add("shown"); // nobody has chosen it
-    choice.querySelector("strong").textContent = "The answer.";
+    choice.querySelector("summary ~ * strong").textContent = "The answer.";
     choice.open = true;
   }
 
