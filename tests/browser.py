@@ -72,6 +72,29 @@ FIRST = """document.addEventListener("readystatechange", () => {
 });"""
 
 
+# Resolves once no frame of a few has changed, moved or scrolled anything: however slow they come.
+SETTLED = """() => new Promise((done) => {
+  let [quiet, top] = [0, null];
+  const watch = new MutationObserver(() => (quiet = 0));
+  const all = { subtree: true, childList: true, attributes: true, characterData: true };
+  watch.observe(document, all);
+  const look = () => {
+    const moves = document.getAnimations().some(({ playState }) => playState === "running");
+    quiet = moves || scrollY !== top ? 0 : quiet + 1;
+    top = scrollY;
+    if (quiet < 6) return requestAnimationFrame(look);
+    watch.disconnect();
+    done();
+  };
+  requestAnimationFrame(look);
+})"""
+
+
+def settle(page: Page) -> None:
+    """Wait until a page that was touched has done what it does."""
+    page.evaluate(SETTLED)
+
+
 class Visit:
     """A page of the site that is open, and what it did that it should not."""
 

@@ -938,7 +938,8 @@ ATTACKS: dict[str, Attack] = {
     "has_no_time_left": disturbs(
         "import resource, time\nnow = int(time.process_time()) + 5\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (now, now))", "while True: pass",
-        note="^look at its code: setrlimit; cell 8, .* was left out: it ended Python$",
+        note="^it was ended from outside once, .*; look at its code: setrlimit; "
+             "cell 8, .* was left out: it ended Python$",
     ),
     "two_halves": Attack(
         ("def table(p, dim, base):\n"

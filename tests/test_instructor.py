@@ -747,6 +747,7 @@ def test_lines_that_python_joins_are_not_as_they_were_handed_out():
     assert Uses([("code", f"x = 1\n{given}")], set(map(str.strip, given.split("\n")))).odd() == []
 
 
+@pytest.mark.alone
 def test_odd_code_is_found_in_linear_time():
     for part in ("import ", "open(", "'", '"""', "\\", "# ", "=!", "f'{", '%a "', "(", "def vars "):
         start = time.process_time()
@@ -755,7 +756,7 @@ def test_odd_code_is_found_in_linear_time():
 
 
 def doubled(work, size):
-    """How much more of the processor's time work on twice the size takes; the least of three."""
+    """How much more of the processor's time work on twice the size takes; the least of seven."""
 
     def seconds(size):
         gc.collect()
@@ -767,10 +768,11 @@ def doubled(work, size):
         finally:
             gc.enable()
 
-    half, twice = (min(seconds(n) for _ in range(3)) for n in (size // 2, 2 * size))
+    half, twice = (min(seconds(n) for _ in range(7)) for n in (size // 2, 2 * size))
     return (twice / half) ** 0.5, twice
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("code", [
     lambda size: 'x=["\U0001f600",' + "1," * (size // 2) + "] ",
     lambda size: "a" + ".b" * (size // 160) + ("\na" + ".b" * (size // 160)) * 79,
@@ -792,6 +794,7 @@ def test_names_times_scopes_fill_no_memory():
         tracemalloc.stop()
 
 
+@pytest.mark.alone
 def test_blank_lines_below_a_question_cost_little():
     prompt = "\n\n".join(f"Say why it is so, part {part}." for part in range(20))
     cell = "## 1.4 T\n" + prompt.replace("\n", "\nBecause.\n")  # it is compared in many parts
@@ -807,6 +810,7 @@ def test_blank_lines_below_a_question_cost_little():
     assert seconds < 1
 
 
+@pytest.mark.alone
 def test_many_headings_are_held_against_many_titles_at_once():
     def seconds(count):
         titles, start = {f"1.{number} T" for number in range(count)}, time.process_time()

@@ -17,6 +17,7 @@ import matplotlib as mpl
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
+from browser import settle
 from bs4 import BeautifulSoup
 from PIL import Image
 from playwright.sync_api import Page
@@ -373,11 +374,15 @@ BESIDE_THE_CURVE = """(svg) => {
 
 def at_rest(page: Page) -> dict:
     """The state once nothing moves on."""
-    before, now = None, state_of(page)
-    while now != before:
-        page.wait_for_timeout(100)
-        before, now = now, state_of(page)
-    return now
+    settle(page)
+    return state_of(page)
+
+
+def stand(page: Page, state: dict) -> None:
+    """Wait until the state is this: on its way, a few whole numbers may each stand for long."""
+    now = "document.querySelector('.live').live.model.get('state')"
+    same = "Object.keys(now).every((name) => now[name] === wanted[name])"
+    page.wait_for_function(f"(wanted) => {{ const now = {now}; return {same}; }}", arg=state)
 
 
 def drag_problems(page: Page) -> list[str]:
@@ -433,7 +438,7 @@ def touch_problems(page: Page) -> list[str]:
                 points = [] if kind == "touchEnd" else [at]
                 followed = state_of(page) != before
                 fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-            page.wait_for_timeout(60)
+            settle(page)
             if page.evaluate("scrollY") != top:
                 problems.append(f"{selector} scrolls the page")
             at_rest(page)
@@ -470,7 +475,8 @@ def keyboard_problems(page: Page) -> list[str]:
         page.keyboard.press(
             "ArrowLeft" if state_of(page)[name] > (low + high) / 2 else "ArrowRight"
         )
-        page.wait_for_timeout(1000)
+        page.wait_for_function("said.length > 0")
+        page.wait_for_timeout(500)  # nothing is said twice
         said, text = page.evaluate("said"), page.locator(".live .said").inner_text()
         if said != [text]:
             problems.append(f"{name}: {said} was said, the text is {text!r}")
@@ -605,7 +611,7 @@ class TestPlaces:
         low, high = math.log2(256), math.log2(1_000_000)
         for share in (0, 0.1, 0.3, 0.5, 0.77, 0.9, 1):
             page.locator("[name=at]").fill(str(low + share * (high - low)))
-            page.wait_for_timeout(60)
+            settle(page)
             badge, edge = (page.locator(f".{c}").bounding_box() for c in ("where", "live"))
             assert edge["x"] <= badge["x"] <= edge["x"] + edge["width"] - badge["width"]
             for tick in page.locator(".xticks span").all():
@@ -668,7 +674,7 @@ class TestPlaces:
                     "model.set('state', { ...model.get('state'), ...s }); }",
                     state,
                 )
-                page.wait_for_timeout(60)
+                settle(page)
                 for name in page.locator("span.named").all():
                     box = name.bounding_box()
                     assert frame["y"] - 20 <= box["y"] <= frame["y"] + frame["height"], state
@@ -725,7 +731,7 @@ class TestHands:
                 at = {"x": box["x"] + 0.4 * box["width"], "y": box["y"] + 150 - 15 * step}
                 points = [] if kind == "touchEnd" else [at]
                 fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-            page.wait_for_timeout(300)
+            settle(page)
             assert page.evaluate("scrollY") > 20
             assert at_rest(page) == before
 
@@ -744,7 +750,7 @@ class TestHands:
                     points = [] if kind == "touchEnd" else [{"x": x, "y": y - 10 * step}]
                     given = {"type": kind, "touchPoints": points}
                     fingers.send("Input.dispatchTouchEvent", given)
-                page.wait_for_timeout(250)
+                settle(page)
                 assert abs(page.evaluate("scrollY") - top) > 20
                 assert at_rest(page) == before
             dial.evaluate("e => scrollBy(0, e.getBoundingClientRect().top - 60)")
@@ -752,7 +758,7 @@ class TestHands:
             (x, y), r = dial.evaluate(TIP), box["width"] / 2
             across = x - box["x"] - r, y - box["y"] - r  # a quarter turn on
             page.touchscreen.tap(box["x"] + r - 0.8 * across[1], box["y"] + r + 0.8 * across[0])
-            page.wait_for_timeout(60)
+            settle(page)
             assert state_of(page) != before
 
     @pytest.mark.parametrize("name", ["clocks", "seen_turns"])
@@ -769,7 +775,7 @@ class TestHands:
                     given = {"type": kind, "touchPoints": points}
                     fingers.send("Input.dispatchTouchEvent", given)
                     page.wait_for_timeout(16)
-                page.wait_for_timeout(250)
+                settle(page)
                 assert page.evaluate("scrollY") - top > 20
                 assert at_rest(page) == before
                 slider.evaluate("e => scrollBy(0, e.getBoundingClientRect().top - 500)")
@@ -992,15 +998,13 @@ class TestSet:
             assert not reset.is_visible()
             part = some_part(name)
             page.locator(".live").evaluate(ASK, part)
-            page.wait_for_timeout(600)  # a few whole numbers may each stand for long
-            assert state_of(page) == {**first, **part}
+            stand(page, {**first, **part})
             shown(page)
             assert reset.is_visible()
             box = reset.bounding_box()
             assert min(box["width"], box["height"]) >= 24
             reset.press("Enter")
-            page.wait_for_timeout(600)
-            assert state_of(page) == first
+            stand(page, first)
             shown(page)
             assert not reset.is_visible()
             assert page.evaluate("document.activeElement.matches('[name]')")
@@ -1016,7 +1020,8 @@ class TestSet:
             page.locator(".live").evaluate(ASK, {"p": 11})
             at_rest(page)
             assert any(4 < p < 11 for p in page.evaluate("seen"))
-            page.wait_for_timeout(1500)
+            page.wait_for_function("said.length > 0")
+            page.wait_for_timeout(500)
             assert page.evaluate("said") == [page.locator(".said").inner_text()]
 
     def test_it_is_there_at_once_for_those_who_want_no_motion(self, opened):
@@ -1204,7 +1209,7 @@ class TestLines:
         with opened("lines-other", width=390) as page:
             for front in ("a", "b"):
                 page.locator("[name=line]").select_option(front)
-                page.wait_for_timeout(60)
+                settle(page)
                 assert page.evaluate(NAMED) == [front]
                 assert page.evaluate(STRUCK, front) == []
             assert page.locator(".names b").all_inner_texts() == ["2.500", "2.000", "\N{EN DASH}"]
@@ -1213,7 +1218,7 @@ class TestLines:
         with opened("lines") as page:
             for share in (0, 0.3, 1):
                 page.locator("[name=at]").fill(str(56 * share))
-                page.wait_for_timeout(60)
+                settle(page)
                 assert page.evaluate(NAMED) == []
                 frame = page.locator(".frame").bounding_box()
                 for value in page.locator(".names b").all():
@@ -1276,14 +1281,14 @@ class TestLines:
         with opened("lines", width=width) as page:
             for share in (0, 0.02, 0.3, 0.5, 0.77, 1):
                 page.locator("[name=at]").fill(str(56 * share))
-                page.wait_for_timeout(60)
+                settle(page)
                 badge, line = (page.locator(f".{c}").bounding_box() for c in ("where", "here"))
                 assert abs(badge["x"] + badge["width"] / 2 - line["x"]) < 2, share
 
     def test_over_the_values_stands_where_they_are(self, opened):
         with opened("lines") as page:
             page.locator("[name=at]").fill("20")
-            page.wait_for_timeout(60)
+            settle(page)
             head, value = page.locator(".stands"), page.locator(".names b").first.bounding_box()
             assert head.inner_text() == "at 20"
             box = head.bounding_box()
@@ -1319,10 +1324,12 @@ PRESSED = """(el) => new Promise((done) => {
 })"""
 
 
+POSITION = "document.querySelector('.live').live.model.get('state').p"
+
+
 def arrive(page: Page, position: float) -> None:
     """Wait until the first position is there."""
-    now = "document.querySelector('.live').live.model.get('state').p"
-    page.wait_for_function(f"{now} === {position}")
+    page.wait_for_function(f"{POSITION} === {position}")
 
 
 class TestMotion:
@@ -1342,8 +1349,7 @@ class TestMotion:
             arrive(page, 11)
             page.wait_for_function("!document.querySelector('[data-playing]')")
             page.locator("[data-play]").click()
-            page.wait_for_timeout(300)
-            assert state_of(page)["p"] < 5
+            page.wait_for_function(f"{POSITION} < 5")
 
     def test_who_prefers_less_motion_sees_steps(self, opened):
         with opened("clocks", reduced_motion="reduce") as page:
@@ -1508,7 +1514,7 @@ class TestClocks:
     ):
         with opened("clocks") as page:
             page.locator(".live").evaluate(SET, {"p": 11})
-            page.wait_for_timeout(400)
+            settle(page)
             arcs = page.locator(".links path").evaluate_all(
                 "all => all.map((e) => [e.getBBox().width, e.getBBox().height,"
                 " +getComputedStyle(e).opacity])"
@@ -1591,11 +1597,11 @@ class TestLooks:
                 controls = page.locator(".controls")
                 box = controls.bounding_box()
                 page.set_viewport_size({"width": 390, "height": int(box["y"]) - 20})
-                page.wait_for_timeout(100)
+                settle(page)
                 assert (controls.evaluate(edge) != "none") == has
                 assert (controls.bounding_box()["y"] < box["y"]) == has
                 page.evaluate("scrollTo(0, 250)")
-                page.wait_for_timeout(100)
+                settle(page)
                 assert controls.evaluate(edge) == "none"
 
     @EACH

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from browser import settle
 from bs4 import BeautifulSoup
 from PIL import Image
 
@@ -454,12 +455,10 @@ class TestComparing:
                 at = {"x": start[0] + dx * step / 8, "y": start[1] + dy * step / 8}
                 points = [] if what == "touchEnd" else [at]
                 fingers.send("Input.dispatchTouchEvent", {"type": what, "touchPoints": points})
-            tops = [-1, 0]
-            while tops[-1] != tops[-2]:  # a page that was pushed glides on
-                page.wait_for_timeout(200)
-                tops.append(page.evaluate("scrollY"))
+            settle(page)  # a page that was pushed glides on
+            top = page.evaluate("scrollY")
             page.evaluate("scrollTo(0, 0)")
-            return tops[-1], page.locator("input:not(.unset)").count()
+            return top, page.locator("input:not(.unset)").count()
 
         top, are_set = swipe(4, -150)
         assert top > 20
@@ -485,7 +484,7 @@ class TestComparing:
             for step, what in enumerate(["touchStart", *["touchMove"] * 8, "touchEnd"]):
                 points = [] if what == "touchEnd" else [{"x": x, "y": y - 8 * step}]
                 fingers.send("Input.dispatchTouchEvent", {"type": what, "touchPoints": points})
-            page.wait_for_timeout(300)
+            settle(page)
             assert page.evaluate("scrollY") == 0
             assert float(page.locator("input").first.input_value()) > 0.65
         else:
