@@ -10,7 +10,7 @@ import io
 import math
 import random
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise, product
 
 import matplotlib as mpl
@@ -21,6 +21,7 @@ from browser import settle
 from bs4 import BeautifulSoup
 from PIL import Image
 from playwright.sync_api import Page
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 mpl.use("agg")
 
@@ -475,7 +476,8 @@ def keyboard_problems(page: Page) -> list[str]:
         page.keyboard.press(
             "ArrowLeft" if state_of(page)[name] > (low + high) / 2 else "ArrowRight"
         )
-        page.wait_for_function("said.length > 0")
+        with suppress(PlaywrightTimeout):
+            page.wait_for_function("said.length > 0", timeout=5000)
         page.wait_for_timeout(500)  # nothing is said twice
         said, text = page.evaluate("said"), page.locator(".live .said").inner_text()
         if said != [text]:
