@@ -162,7 +162,9 @@ def parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
     if not isinstance(node, _SCOPE):
         return inner, []
     if isinstance(node, _COMPREHENSION):
-        return [node.generators[0].iter], inner  # which is read outside, before the scope begins
+        first = node.generators[0]  # its iterable is read outside, before the scope begins
+        within = [part for part in inner if part is not first]
+        return [first.iter], [*within, first.target, *first.ifs]
     inside = [node.body] if isinstance(node, ast.Lambda) else node.body
     given = getattr(node, "args", None)
     outside = [*(set(inner) - {given, *inside})]

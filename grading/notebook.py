@@ -10,7 +10,7 @@ from grading.names import normal
 MOST = 10_000  # cells
 LARGEST = 10 * 2**20  # characters of what is written in them, without pictures
 _PARTS = 10 * 2**20  # of the file: each takes memory
-_PICTURE = re.compile(r"[A-Za-z0-9+/=]{1000,}+")  # which stands in the text itself
+_PICTURE = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/=]{1000,}+")  # in the text itself
 DRAWN = "an output"
 _OLD = "it is of an old format (nbformat 3): open it in Jupyter, save it, and hand in what is saved"
 _WORD = re.compile(r"[A-Za-z_]\w*")

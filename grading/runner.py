@@ -27,10 +27,12 @@ import os
 import re
 import sys
 import textwrap
+import types
 
 # Below these a cell's statements are run one by one; nobody answers a debugger.
 _TIMED = re.compile(r"\A\s*%%(?:time|capture|debug)\b.*\n")
 _MAGIC = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
+_OF_IPYTHON = re.compile(r"_+|_i+|_[iod]h|_i?\d+|_exit_code|__\w+__")  # its names
 _WITH = ast.With | ast.AsyncWith
 
 
@@ -241,8 +243,8 @@ def run_cells(shell, cells, names, begin, send, refusal):
     Returns what all names of the notebook stood for when the last cell that made the function, or
     checked it, had run, or when the check had called it right there, for each of `names`: the check
     saw these, whatever is called by them below; and the number of the last cell where it did. A
-    cell that was handed out takes no name from a function: students do not look what such a cell
-    calls its pictures.
+    cell that was handed out takes no name from a function, be it for a picture or a stub: students
+    do not look what such a cell calls its own. What it imports, it imports.
 
     A statement that raises costs itself alone, be it a magic, an import or a call of what is not
     there while grading: those below it in its cell, and in its block, run nevertheless, and earn
@@ -272,6 +274,7 @@ def run_cells(shell, cells, names, begin, send, refusal):
             with contextlib.suppress(BaseException):
                 sys.modules["matplotlib.pyplot"].close("all")
         if is_given:
+            made = {n: thing for n, thing in made.items() if not _is_imported(shell.user_ns.get(n))}
             shell.user_ns.update(made)
         for name in names:
             answer, then = shell.user_ns.get(name), heard.get(name)
@@ -285,10 +288,16 @@ def run_cells(shell, cells, names, begin, send, refusal):
     return kept, checked
 
 
+def _is_imported(thing):
+    is_made_there = getattr(thing, "__module__", None) != "__main__"
+    kinds = types.FunctionType, types.BuiltinFunctionType, type
+    return isinstance(thing, types.ModuleType) or (isinstance(thing, kinds) and is_made_there)
+
+
 def _is_changed(then, now):
     """Whether any name, be it a builtin's, has come to stand for something else since then."""
     before, after = vars(builtins) | then, vars(builtins) | now
-    names = (name for name in before if not name.startswith("_"))  # with which IPython's begin
+    names = (name for name in before if not _OF_IPYTHON.fullmatch(name))
     return any(after.get(name) is not before[name] for name in names)
 
 

@@ -7,6 +7,7 @@ that the rest is not read; it is said that there is more.
 """
 
 import ast
+import builtins
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -38,8 +39,8 @@ _TOLD = 5  # of them
 _BEFORE_CODE = frozenset(["time", "timeit", "prun"])  # code may stand on the same line
 
 _UNSEEN = _words("""
-    bash cmd edit exec julia load loadpy macro perl pypy python python2 python3 R recall rerun ruby
-    run sc script sh shell sx system
+    alias alias_magic bash cmd edit exec julia load loadpy macro perl pypy python python2 python3 R
+    recall rerun ruby run sc script sh shell sx system
     """)  # magics that run what is not in the notebook, or no Python
 _DAILY = re.compile(  # commands of every day
     r"\s*(?:(?:sudo )?(?:(?:uv )?pip3?|conda|mamba|nvidia-smi|nvcc|ls|pwd|cd|cat|head|wget|curl|git"
@@ -50,6 +51,12 @@ _DAILY = re.compile(  # commands of every day
 )
 _BETWEEN = re.compile(r"&&|\|\|?|;")  # commands
 _NOTES = re.compile(r"\w[\w-]*\.(?:csv|json|md|tsv|txt)")  # files of the notebook's own folder
+_WRITTEN = re.compile(
+    r">++(?!\s*(?:&\d|/dev/null\b|\w[\w-]*\.(?:csv|json|md|tsv|txt)\b))"
+)  # to a file
+_COMPUTED = re.compile(
+    r"\{[^}]*[^\w.}][^}]*\}"
+)  # more than a name: IPython runs what stands in braces
 _SKIPPED = re.compile(r"%%script\s+(?:echo|true|false)\b")  # a cell that nobody runs
 ODD = _words("""
     ctypes gc importlib setattr settrace setprofile atexit subprocess multiprocessing _getframe
@@ -57,14 +64,16 @@ ODD = _words("""
     get_ipython _exit popen execv memfd_create mmap user_ns input_transformers_cleanup find_spec
     meta_path faulthandler runpy dill cloudpickle _without import_module spawnv posix_spawn joblib
     readlink fcntl fdopen dup2 getsource getsourcelines currentframe FunctionType CodeType
+    forkpty openpty _current_frames create_subprocess_exec create_subprocess_shell
     setrlimit prlimit chmod fchmod utime setxattr onnx torchao torchtune ctypeslib load_library
     cpp_extension load_inline run_cell
     """)
 _BUILTIN = _words("compile eval exec globals locals open")
-_MODULES = _words("builtins concurrent marshal runner signal socket threading")
+_MODULES = _words("_thread builtins concurrent marshal pty runner signal socket threading")
 _PARTS = {  # of a module, however it is called
     "os": _words("dup environ fork kill open system"),
     "sys": frozenset(["modules"]),
+    "inspect": _words("stack trace"),
     "io": frozenset(["open"]),
     "builtins": _BUILTIN,
     "torch": frozenset(["attention"]),  # of torch.nn: it has masks, as torch.onnx has rotations
@@ -220,13 +229,26 @@ def _is_usual(line: str) -> bool:
     magic = re.match(r"%{1,2}(\w+)", line)
     if "?" in (line[:1], line[-1:]) and not line.startswith(("!", "%")):  # it asks for help
         return True
+    if magic and magic[1] == "config":
+        return _is_literal(line.partition("=")[2].strip() or "None")
+    if _COMPUTED.search(line):
+        return False
     if magic:
         return magic[1] not in _UNSEEN or bool(_SKIPPED.match(line))
     return not line.startswith("!!") and _is_daily(line.lstrip("!"))
 
 
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
 def _is_daily(commands: str) -> bool:
-    return all(map(_DAILY.fullmatch, _BETWEEN.split(commands.replace("\\\n", " "))))
+    parts = _BETWEEN.split(commands.replace("\\\n", " "))
+    return all(_DAILY.fullmatch(part) and not _WRITTEN.search(part) for part in parts)
 
 
 def _idiom(node: ast.AST) -> Iterator[ast.AST]:
@@ -244,8 +266,9 @@ def _idiom(node: ast.AST) -> Iterator[ast.AST]:
     elif isinstance(node, ast.Call):
         name = _dotted(node.func)
         if name == "open" and node.args and isinstance(node.args[0], ast.Constant):
-            file = str(node.args[0].value)
-            parts = [node.func] if _NOTES.fullmatch(file[:99]) else []
+            file = node.args[0].value
+            is_note = isinstance(file, str) and _NOTES.fullmatch(file[:99])
+            parts = [node.func] if is_note else []
         if name in ("str", "type"):
             parts = [part for part in node.args if _dotted(part) == "get_ipython()"]
         texts = [part.value for part in node.args if isinstance(part, ast.Constant)]
@@ -275,6 +298,10 @@ def _modules(nodes: Sequence[ast.AST]) -> dict[str, str]:
     found = {name: name for name in _PARTS}
     for node in nodes:
         around = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        is_name = isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        if is_name and (module := found.get(node.value.id)):
+            names = (part.id for part in node.targets if isinstance(part, ast.Name))
+            found |= dict.fromkeys(names, module)
         for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
             if around + alias.name in _PARTS and (around or alias.asname):
                 found[alias.asname or alias.name] = around + alias.name
@@ -293,16 +320,30 @@ def _roots(tree: ast.AST) -> dict[ast.AST, str]:
 def _made(tree: ast.stmt) -> frozenset[str]:
     """The builtins that a statement of the notebook makes its own, whatever happens.
 
-    What stands in an `if` may never run, and what a builtin is assigned to may be that builtin.
+    What stands in an `if` may never run, what a builtin is assigned to may be that builtin, and
+    what raises makes nothing.
     """
-    if isinstance(tree, DEFINITION):
-        return frozenset(() if tree.decorator_list else {tree.name} & _BUILTIN)
-    if isinstance(tree, ast.Assign):
-        used = {part.id for part in ast.walk(tree.value) if isinstance(part, ast.Name)}
-        return frozenset() if used & _BUILTIN else bound(tree.targets) & _BUILTIN
-    return (
-        bound([tree]) & _BUILTIN if isinstance(tree, ast.Import | ast.ImportFrom) else frozenset()
-    )
+    if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef):
+        given = tree.args
+        every = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg)
+        noted = [part.annotation for part in every if part]
+        asked = (*tree.decorator_list, *given.defaults, *given.kw_defaults, *noted, tree.returns)
+        return frozenset() if any(asked) else frozenset([tree.name]) & _BUILTIN
+    if isinstance(tree, ast.Assign) and all(isinstance(part, ast.Name) for part in tree.targets):
+        return bound(tree.targets) & _BUILTIN if _is_safe(tree.value) else frozenset()
+    if isinstance(tree, ast.ImportFrom) and tree.module in ("re", "torch") and not tree.level:
+        only = [alias.name for alias in tree.names] == ["compile"]
+        return bound([tree]) & _BUILTIN if only else frozenset()
+    return frozenset()
+
+
+def _is_safe(value: ast.expr) -> bool:
+    """Whether a value cannot fail, and is no builtin that counts."""
+    if isinstance(value, ast.Lambda):
+        return not any((*value.args.defaults, *value.args.kw_defaults))
+    name = _dotted(value) if isinstance(value, ast.Name | ast.Attribute) else ""
+    is_other = name in vars(builtins) and name not in _BUILTIN
+    return isinstance(value, ast.Constant) or is_other or name in ("re.compile", "torch.compile")
 
 
 def _freed(trees: Sequence[ast.AST]) -> frozenset[str]:

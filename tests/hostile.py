@@ -1303,6 +1303,16 @@ check.sinusoidal(sinusoidal)""",
         "def moved(*given):\n    return map(list, moves(*given))",
         note="^$",
     ),
+    "comprehensions": disturbs(
+        "lines = " + "[x for x in " * 40 + "y" + "]" * 40, note="^$"
+    ),
+    "long_number": disturbs("if 0:\n    open(0x" + "f" * 4000 + ")", note="^look at its code: open$"),
+    "underscore": Attack(
+        ("_STEP = 3\n" + HONEST["dot_product"].replace("2 * i", "_STEP * i").strip(), "_STEP = 2"),
+        ("sinusoidal", "moved", "mended_sinusoidal"),
+        FULL,
+        note="^$",
+    ),
     "script": disturbs("raise ValueError('</li><script>alert(1)</script>{{ 7 * 7 }}')"),
     "formula": disturbs("raise ValueError('=cmd|calc!A0')"),
     # Files

@@ -199,6 +199,12 @@ def mended_below():
     return made
 
 
+def imported_again():
+    """What a function took from the first cell comes back when that cell is repeated."""
+    (first,) = (c.source for c in notebook().cells if c.source.startswith("import matplotlib"))
+    return solved("def torch():\n    pass", first, at=4)
+
+
 READ = """
 import os
 found = []
@@ -286,6 +292,7 @@ def write_class(folder, paths):
     hand_in("stubs_below", stubs_below(), FULL, "2.1 is answered above it.* 2.3 is answered above")
     hand_in("rebound", rebound(), FULL)
     hand_in("mended_below", mended_below(), FULL)
+    hand_in("imported_again", imported_again(), FULL)
     hand_in("exits", solved("import sys\nsys.exit(1)", "raise SystemExit", "input()"), FULL)
     pip = ("%pip install --quiet nosuchthing", "!curl http://a.org")
     hand_in("installs", solved(*pip), FULL)

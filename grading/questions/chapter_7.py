@@ -20,10 +20,15 @@ from posenc.relative import relative_positions
 
 
 @functools.cache
+def _trained(method: object, length: int, steps: int) -> object:
+    return train(method, "text", train_length=length, recipe=Recipe(steps=steps))
+
+
+@functools.cache
 def _tested(
     method: object, train_length: int, steps: int, lengths: tuple[int, ...], texts: int
 ) -> dict:
-    model = train(method, "text", train_length=train_length, recipe=Recipe(steps=steps))
+    model = _trained(method, train_length, steps)
     return evaluate(model, "text", lengths, sequences=texts)
 
 

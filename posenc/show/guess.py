@@ -41,9 +41,9 @@ _STYLE = """
 .guess .axes { stroke: currentColor; stroke-width: 1; opacity: 0.5 }
 .guess .mine { stroke: var(--book-amber, #b45309) }
 .guess .waiting { stroke: var(--book-amber, #b45309); stroke-width: 2; stroke-dasharray: 4 4 }
-.guess .truth { stroke: var(--book-teal, #0f766e); stroke-dasharray: 9 5 }
+.guess .truth { stroke: currentColor; stroke-dasharray: 9 5 }
 .guess text.you { fill: var(--book-amber, #b45309); font-weight: 600 }
-.guess text.is { fill: var(--book-teal, #0f766e); font-weight: 600 }
+.guess text.is { font-weight: 600 }
 .guess [hidden] { display: none }
 .guess text.hint { opacity: 0.75 }
 .guess .between { fill: var(--book-amber, #b45309); opacity: 0.15; stroke: none }

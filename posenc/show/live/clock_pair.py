@@ -130,9 +130,9 @@ def clock_pair(
         h("div", _curve(inv_freq, last), _table(table, words), class_="side"),
         controls(
             play("p", speed=1.2),
+            switch("together", "move together"),
             slider("p", "first", 0, last, said="p_said", colour="p", rests=True),
             slider("q", "second", 0, last, said="q_said", colour="q", rests=True),
-            switch("together", "move together"),
         ),
         data={
             "inv_freq": dials.as_list(inv_freq),

@@ -21,7 +21,8 @@ export default live({
   describe(_, v, { base }) {
     return (
       `Position ${v.p_said} has the digits ${v.digit_said.join(" ")} in base ${base}, ` +
-      `fastest first. The hands, which do not jump, say ${v.smooth.map((s) => fixed(s, 2)).join(", ")}.`
+      "fastest first. The hands, which do not jump, say " +
+      `${v.smooth.map((s) => fixed(s, 2)).join(", ")}, from 0 (far right) to ${base - 1} (far left).`
     );
   },
   drags: {

@@ -81,7 +81,8 @@ def digits(
         smooth = ", ".join(fixed(value, 2) for value in values["smooth"])
         return (
             f"Position {values['p_said']} has the digits {' '.join(values['digit_said'])} in base "
-            f"{base}, fastest first. The hands, which do not jump, say {smooth}."
+            f"{base}, fastest first. The hands, which do not jump, say {smooth}, from 0 (far "
+            f"right) to {base - 1} (far left)."
         )
 
     x = torch.linspace(0, last, STEPS + 1, dtype=torch.float64)

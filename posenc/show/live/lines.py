@@ -194,26 +194,27 @@ def lines(
     longest = max(
         len(_spoken(y, digits)) for n, row in table.items() for y in row[: known[n]].tolist()
     )
-    named, inside = [], []
+    named, inside, fronts = [], [], []  # fronts: of the line to begin with, painted last
     for i, ((name, row), (colour, again)) in enumerate(
         zip(table.items(), looks(names), strict=True)
     ):
         along = axis[: known[name]].tolist()
         look, dashes = f"--c:var(--{colour})", " second" if again else ""
+        painted = fronts if name == start else drawn
         quiet = " quiet" if colour == "grey" else ""
         follow = {"style": look, "data_set": f"--on:front.{i}"}
         if name in spread:
             below, above = spread[name][:, : known[name]].tolist()
             around = zip([*along, *along[::-1]], [*below, *above[::-1]], strict=True)
-            drawn.append(line(list(around), class_="band", **follow))
+            painted.append(line(list(around), class_="band", **follow))
         points = list(zip(along, row[: known[name]].tolist(), strict=True))
         kind = f"line one{dashes}{quiet}"
         if len(points) == 1:
             points, kind = points * 2, "line one single"  # a dot
-        drawn.append(line(points, class_=kind, **follow))
+        painted.append(line(points, class_=kind, **follow))
         if measured:
             dots = "".join(f"{path([point])}h0" for point in points)
-            drawn.append(h("path", d=dots, class_="line one dots", **follow))
+            painted.append(h("path", d=dots, class_="line one dots", **follow))
         follow["style"] += f";--at:{heights[i]:.4f}"
         parts = h("i"), h("span", _shown(name)), h("b", data_set=f"text:said_of.{i}")
         named.append(
@@ -231,6 +232,7 @@ def lines(
     picture = plot(
         here,
         *drawn,
+        *fronts,
         x=ends,
         y=(low, high),
         xticks=_ticks(places, xscale),
