@@ -1306,7 +1306,9 @@ check.sinusoidal(sinusoidal)""",
     "comprehensions": disturbs(
         "lines = " + "[x for x in " * 40 + "y" + "]" * 40, note="^$"
     ),
-    "long_number": disturbs("if 0:\n    open(0x" + "f" * 4000 + ")", note="^look at its code: open$"),
+    "long_number": disturbs(
+        "if 0:\n    open(0x" + "f" * 4000 + ")", note="^look at its code: open$"
+    ),
     "underscore": Attack(
         ("_STEP = 3\n" + HONEST["dot_product"].replace("2 * i", "_STEP * i").strip(), "_STEP = 2"),
         ("sinusoidal", "moved", "mended_sinusoidal"),
