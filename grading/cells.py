@@ -33,6 +33,7 @@ NO_PYTHON = frozenset([
     "ruby",
 ])  # fmt: skip
 SHELLS = re.compile(r"\A\s*%%(?:bash|sh|shell)[ \t]*\n")
+_RUNS = re.compile(r"^[ \t]*%(?:run|load)\b[^\n]*", re.MULTILINE)
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 
 DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -86,8 +87,9 @@ def _form(source: str, tree: ast.Module | None) -> str:
             node.body = [part for part in body if not _does_nothing(part)]
         if isinstance(node, ast.FunctionDef) and not node.body:
             node.args, node.returns = [], None
+    runs = "".join(_RUNS.findall(source))  # which may make a name, and is no Python
     try:
-        return ast.dump(tree) if tree else _by_lines(source)
+        return ast.dump(tree) + runs if tree else _by_lines(source)
     except (RecursionError, ValueError):  # too deep, or a number too long to be written
         return _by_lines(source)
 

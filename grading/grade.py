@@ -21,6 +21,7 @@ import os
 import secrets
 import signal
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -38,6 +39,7 @@ from grading.sandbox import Limits
 from grading.submissions import Submission, gather
 
 _TOOLS = ("grading", "posenc")  # what decides about points
+READING = 120.0  # seconds for one file; 28 MB of a letter that means eighteen others take some 40
 
 
 @functools.cache
@@ -94,15 +96,35 @@ def _die_with_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+@contextlib.contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in what takes longer; for the main thread of a process."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def run(content: bytes, path: str, seed: int, limits: Limits) -> dict:
     """Examine one notebook, in a process of the pool."""
     try:
+        asked = _assignment(path)
         try:
-            cells = notebook.read(content)
+            with _within(READING):
+                cells = notebook.read(content)
+                read = asked.read(cells)
         except ValueError as error:
             return empty(str(error))
-        asked = _assignment(path)
-        read = asked.read(cells)
+        except TimeoutError:
+            unread = {"read": asked.read([]), "unread": True}
+            return empty(f"it takes more than {READING:g} seconds to read") | unread
         code, tests = asked.run_of(cells, read), _tests(path, seed)
         return examine(code, tests, limits, asked.points) | {"read": read}
     except Exception as error:
@@ -166,7 +188,7 @@ def graded(
     made = []
     for one in found:
         cells, pictures, is_read = [], [], False
-        if not one.fault:
+        if not one.fault and not results[one.student].get("unread"):
             with contextlib.suppress(ValueError):  # the report says so
                 cells = notebook.read(one.content)
                 pictures = notebook.pictures(one.content, rendered.PICTURES)

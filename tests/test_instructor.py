@@ -45,6 +45,7 @@ from grading import (
 )
 from grading.assign import handed_out
 from grading.assignment import Asked, Assignment
+from grading.cells import form
 from grading.grade import empty
 from grading.gradebook import Gradebook
 from grading.known import REPORTED, engine_texts, hint_in_general, in_general, reported
@@ -344,6 +345,27 @@ def test_what_the_grader_lacks_is_no_students_fault(error, monkeypatch):
     report = grade.run(content, str(master), 1, sandbox.Limits())
     assert report["ours"]
     assert report["error"].startswith(f"it could not be graded: {type(error).__name__}")
+
+
+def test_what_takes_too_long_to_read_costs_itself_alone(monkeypatch):
+    positions = Assignment.find("01_position_problem")
+    read, content = Assignment.read, b'{"cells": [{"cell_type": "code", "source": "x"}]}'
+    monkeypatch.setattr(grade, "READING", 0.2)
+    monkeypatch.setattr(Assignment, "read", lambda self, cells: (
+        read(self, cells) if not cells else [time.sleep(0.01) for _ in range(1000)]))  # fmt: skip
+    start = time.monotonic()
+    report = json.loads(json.dumps(grade.run(content, str(positions.path), 1, sandbox.Limits())))
+    assert time.monotonic() - start < 5
+    found = [submissions.Submission("ann", "ann.ipynb", content=content)]
+    (one,) = grade.graded(found, {"ann": report}, positions)
+    assert "it takes more than 0.2 seconds to read" in one.remarks
+    assert not report["ours"]  # kept: no command ends the same again
+    assert (one.pending, one.total) == ([], 0)
+
+
+def test_a_cell_that_runs_a_file_is_no_longer_as_it_was_handed_out():
+    stub = "def f(x):\n    ...\n"
+    assert form(stub + "%run mine.py") != form(stub + "%matplotlib inline") == form(stub)
 
 
 def test_who_hands_in_what_nobody_can_read_waits_for_no_points(tmp_path):
