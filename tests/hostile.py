@@ -1163,7 +1163,8 @@ check.sinusoidal(sinusoidal)""",
          + HONEST["dot_product"].replace("\n", "\n    ") + "\nelse:\n    raise ValueError(done)"),
         ("sinusoidal", "moved", "mended_sinusoidal"),
         FULL,
-        note="^look at its code: concurrent, joblib, multiprocessing, subprocess, threading$",
+        note="^look at its code: concurrent, create_subprocess_exec, joblib, multiprocessing, "
+        "subprocess, threading$",
     ),
     # Honest, in the many forms that notebooks have
     "forms_of_colab": Attack(
