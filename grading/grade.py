@@ -118,10 +118,11 @@ def run(content: bytes, path: str, seed: int, limits: Limits) -> dict:
         asked = _assignment(path)
         try:
             with _within(READING):
-                cells = notebook.read(content)
+                try:
+                    cells = notebook.read(content)
+                except ValueError as error:
+                    return empty(str(error))
                 read = asked.read(cells)
-        except ValueError as error:
-            return empty(str(error))
         except TimeoutError:
             unread = {"read": asked.read([]), "unread": True}
             return empty(f"it takes more than {READING:g} seconds to read") | unread

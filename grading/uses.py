@@ -51,12 +51,10 @@ _DAILY = re.compile(  # commands of every day
 )
 _BETWEEN = re.compile(r"&&|\|\|?|;")  # commands
 _NOTES = re.compile(r"\w[\w-]*\.(?:csv|json|md|tsv|txt)")  # files of the notebook's own folder
-_WRITTEN = re.compile(
+_WRITTEN = re.compile(  # to a file that is no note
     r">++(?!\s*(?:&\d|/dev/null\b|\w[\w-]*\.(?:csv|json|md|tsv|txt)\b))"
-)  # to a file
-_COMPUTED = re.compile(
-    r"\{[^}]*[^\w.}][^}]*\}"
-)  # more than a name: IPython runs what stands in braces
+)
+_COMPUTED = re.compile(r"\{[^}]*[^\w.}][^}]*\}")  # IPython runs what stands in braces
 _SKIPPED = re.compile(r"%%script\s+(?:echo|true|false)\b")  # a cell that nobody runs
 ODD = _words("""
     ctypes gc importlib setattr settrace setprofile atexit subprocess multiprocessing _getframe

@@ -363,6 +363,14 @@ def test_what_takes_too_long_to_read_costs_itself_alone(monkeypatch):
     assert (one.pending, one.total) == ([], 0)
 
 
+def test_a_fault_of_ours_while_reading_is_no_fault_of_the_students(monkeypatch):
+    positions = Assignment.find("01_position_problem")
+    monkeypatch.setattr(Assignment, "read", lambda self, cells: int("x"))
+    report = grade.run(b'{"cells": []}', str(positions.path), 1, sandbox.Limits())
+    assert report["ours"]
+    assert report["error"].startswith("it could not be graded: ValueError")
+
+
 def test_a_cell_that_runs_a_file_is_no_longer_as_it_was_handed_out():
     stub = "def f(x):\n    ...\n"
     assert form(stub + "%run mine.py") != form(stub + "%matplotlib inline") == form(stub)
