@@ -30,12 +30,14 @@
     window.dispatchEvent(new Event("resize")); // what was covered had no size
   }
 
-  // Who does not answer sees the answer: what would have been drawn, or the right choice, open.
+  // Who does not answer, or chooses wrongly, sees the answer: what would have been drawn, or the
+  // right choice, open.
   function show(box) {
     box.querySelector(".guess")?.dispatchEvent(new Event("guess:show"));
     const choice = box.querySelector(":scope > .choice.right");
     if (!choice) return;
-    choice.classList.add("shown"); // nobody has chosen it
+    if (choice.open) return; // it has been chosen
+    choice.classList.add("shown");
     choice.querySelector("summary ~ * strong").textContent = "The answer.";
     choice.open = true;
   }
@@ -74,6 +76,7 @@
         if (!choice.open) return;
         choice.classList.toggle("tried", !choice.matches(".shown"));
         remember(box, { choice: n, right: choice.matches(".right") });
+        if (!choice.matches(".right")) show(box);
       }));
     box.addEventListener("guess:compared", ({ detail }) => remember(box, detail));
 
