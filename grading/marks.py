@@ -339,7 +339,9 @@ def _missing(marks: Sequence[Mark], words: set[str], made: set[str], cells: Sequ
     names = [mark.asked.name for mark in marks if not mark.asked.written]
     none = {mark.asked.name for mark in marks if _faults(mark) == {UNANSWERED}} - made
     missing = [name for name in names if name not in words or name in none]
-    if not cells or not missing:
+    if not cells:
+        return ["it has no cells"]
+    if not missing:
         return []
     if len(missing) == len(names) and not any(mark.answer for mark in marks):
         return ["it answers no question of this assignment: is it another's?"]

@@ -115,10 +115,10 @@ def _without_magics(shell, source):
         source = below
 
 
-def _run(shell, source):
-    """Run code; returns the exception that ended it, if one did."""
+def _run(shell, source, is_cell):
+    """Run code; returns the exception that ended it, if one did. A cell counts, as at home."""
     try:
-        result = shell.run_cell(source, store_history=False)
+        result = shell.run_cell(source, store_history=is_cell)
         return result.error_before_exec or result.error_in_exec
     except BaseException as raised:  # which IPython did not catch
         return raised
@@ -257,10 +257,10 @@ def run_cells(shell, cells, names, begin, send, refusal):
         heard.clear()
         made = {name: thing for name, thing in shell.user_ns.items() if callable(thing)}
         source, errors = _without_magics(shell, source)
-        left = [source]
+        left, is_cell = [source], True
         while left:
             statement = left.pop(0)
-            error = _run(shell, statement)
+            error, is_cell = _run(shell, statement, is_cell), False
             if error is not None:
                 errors.append(error)
                 left[:0] = _left(shell, statement, error)

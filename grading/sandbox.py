@@ -11,7 +11,7 @@ memory for all; 16 MiB for each file, 1 GiB for all in /tmp, and none without a 
 for each process; 100 processes and threads; 200 sockets, 16 terminals, 100 000 files, of which each
 takes memory of the kernel. The kernel does not hold root to the number of processes, and nobody to
 the numbers behind it, to the parts and to a sum of memory: for these the sandbox is looked at
-several times a second, so a fork bomb may slow the machine down for some seconds.
+several times a second, before anything else has its turn, if the kernel lets us.
 """
 
 import contextlib
@@ -114,6 +114,13 @@ class Limits:
     processes: int = 100
     by_user: bool = False
     private: tuple[Path, ...] = field(default=(), repr=False)
+
+
+def _go_first(first: bool = True) -> None:
+    """Let this thread, which mostly sleeps, have the processor before all others, or not."""
+    with contextlib.suppress(OSError, AttributeError):  # who may not, or where there is no such way
+        policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK if first else os.SCHED_OTHER
+        os.sched_setscheduler(0, policy, os.sched_param(int(first)))
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -366,6 +373,7 @@ class Sandbox:
                 pass_fds=[*numbers.values(), *([rules] if rules is not None else [])],
             )
         self._lines, self._rest = deque(), bytearray()  # what was received: whole lines, and a part
+        _go_first()  # who forks without end would leave no time for a look; it has been started
         self._start, self._used = time.monotonic(), 0.0
         self._starved, self._waited = 0.0, 0.0  # what counts of it, and what was told of it
         self._search = 0.0  # when all of the machine's processes are searched for its own
@@ -388,6 +396,7 @@ class Sandbox:
             for process in psutil.process_iter(["uids"]):
                 if process.info["uids"] and process.info["uids"].real == USER:
                     process.kill()
+        _go_first(False)
         self._selector.close()
         self._process.stdin.close()
         self._process.stdout.close()
@@ -480,7 +489,23 @@ class Sandbox:
                     with contextlib.suppress(psutil.Error):  # it has just ended
                         found[number] = psutil.Process(number)
                         waiting.append(number)
+            self._hold(len(found))  # before there are more
         return list(found.values())
+
+    def _shared_out(self, inside: Sequence[psutil.Process]) -> int:
+        """The memory of processes. To ask one waits until it has done forking: they are counted."""
+        memory, counted = 0, time.monotonic()
+        for child in inside:
+            memory += _memory(child)
+            if time.monotonic() > counted + 0.1:
+                self._below()
+                counted = time.monotonic()
+        return memory
+
+    def _hold(self, count: int) -> None:
+        """Hold the program to its number of processes."""
+        if count > 2 * self.limits.processes:
+            raise Ended(f"it started more than {2 * self.limits.processes} processes")
 
     def _look(self, deadline: float) -> None:
         """Hold the program to its limits.
@@ -510,14 +535,13 @@ class Sandbox:
         if memory > limit:  # which counts what they share several times
             with contextlib.suppress(psutil.Error):
                 # at least what one alone has: of what it shares, a part goes with each that ends
-                memory = max(sum(map(_memory, inside)), max(map(_alone, inside), default=0))
+                memory = max(self._shared_out(inside), max(map(_alone, inside), default=0))
         self._used = max(self._used, used, sum(self._own.values()))
         self._starved += waited - self._waited if self._inside <= before else 0.0
         self._waited = waited
         if self.seconds > deadline:
             raise Ended("it took too long")
-        if count > 2 * self.limits.processes:
-            raise Ended(f"it started more than {2 * self.limits.processes} processes")
+        self._hold(count)
         if sockets > _SOCKETS and not self.limits.by_user:
             raise Ended(f"it opened more than {_SOCKETS} sockets")
         if names > _NAMES:

@@ -165,7 +165,10 @@ def _from_folder(folder: Path) -> Iterator[tuple[str, Reader, str, int]]:
 
 
 def _read_file(file: Path) -> tuple[bytes, str]:
-    return file.read_bytes(), ""
+    try:
+        return file.read_bytes(), ""
+    except OSError:  # nobody may read it, or it has just gone
+        return b"", "it cannot be read"
 
 
 def _from_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, Reader, str, int]]:

@@ -46,14 +46,16 @@ _DAILY = re.compile(  # commands of every day
     r"\s*(?:(?:sudo )?(?:(?:uv )?pip3?|conda|mamba|nvidia-smi|nvcc|ls|pwd|cd|cat|head|wget|curl|git"
     r"|apt|apt-get|mkdir|unzip|tar|free|lscpu|df|du|uname|which|date|echo|export|touch|true|false"
     r"|sleep|whoami|hostname|nproc|tree|rm|cp|mv|ln|tail|wc|grep|sort|uniq|gdown"
-    r"|jupyter (?:nbconvert|nbextension)|python3? (?:--version|-V)|python3? -m pip)\b)"
+    r"|jupyter (?:nbconvert|nbextension)|python3? (?:--version|-V)"
+    r"|(?:python3?|\{sys\.executable\}) -m pip)\b)"
     r"(?:[^;|&$`()]|>&\d|\$\w|\$\{\w+\})*|\s*"
 )
 _BETWEEN = re.compile(r"&&|\|\|?|;")  # commands
 _NOTES = re.compile(r"\w[\w-]*\.(?:csv|json|md|tsv|txt)")  # files of the notebook's own folder
 _WRITTEN = re.compile(  # to a file that is no note
-    r">++(?!\s*(?:&\d|/dev/null\b|\w[\w-]*\.(?:csv|json|md|tsv|txt)\b))"
+    r">++(?!\s*(?:&\d|/dev/null\b|=\d[\d.]*(?!\S)|\w[\w-]*\.(?:csv|json|md|tsv|txt)\b))"
 )
+_QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")  # the shell runs nothing in it
 _COMPUTED = re.compile(r"\{[^}]*[^\w.}][^}]*\}")  # IPython runs what stands in braces
 _SKIPPED = re.compile(r"%%script\s+(?:echo|true|false)\b")  # a cell that nobody runs
 ODD = _words("""
@@ -64,7 +66,8 @@ ODD = _words("""
     readlink fcntl fdopen dup2 getsource getsourcelines currentframe FunctionType CodeType
     forkpty openpty _current_frames create_subprocess_exec create_subprocess_shell
     setrlimit prlimit chmod fchmod utime setxattr onnx torchao torchtune ctypeslib load_library
-    cpp_extension load_inline run_cell
+    cpp_extension load_inline run_cell execl execle execlp execve execvp execvpe spawnl spawnlp
+    spawnvp killpg abort closerange posix pkgutil gi_frame cr_frame resolve_name
     """)
 _BUILTIN = _words("compile eval exec globals locals open")
 _MODULES = _words("_thread builtins concurrent marshal pty runner signal socket threading")
@@ -180,7 +183,8 @@ class Uses:
             return {node.id} & (ODD | _BUILTIN if is_used else ODD)
         if isinstance(node, ast.Attribute):
             module = self.modules.get(roots[node], "")
-            return {node.attr} & (ODD | _PARTS.get(module, frozenset()))
+            foreign = frozenset(["os", "sys", "builtins"])  # where another module has them
+            return {node.attr} & (ODD | foreign | _PARTS.get(module, frozenset()))
         if isinstance(node, DEFINITION):
             return {node.name} & ODD
         if isinstance(node, ast.Import):
@@ -195,6 +199,8 @@ class Uses:
                 return set()
             words = set((node.module or "").split(".")) | {alias.name for alias in node.names}
             first = (node.module or "").partition(".")[0]
+            if "*" in words and node.module in ("os", "sys", "io", "inspect", "builtins"):
+                return {node.module}
             return words & (ODD | _PARTS.get(first, frozenset())) | {first} & _MODULES
         return set()
 
@@ -245,7 +251,8 @@ def _is_literal(text: str) -> bool:
 
 
 def _is_daily(commands: str) -> bool:
-    parts = _BETWEEN.split(commands.replace("\\\n", " "))
+    commands = _QUOTED.sub("x", commands.replace("\\\n", " "))
+    parts = _BETWEEN.split(re.sub(r"\s#[^\n]*", "", commands))
     return all(_DAILY.fullmatch(part) and not _WRITTEN.search(part) for part in parts)
 
 

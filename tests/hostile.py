@@ -779,6 +779,17 @@ ATTACKS: dict[str, Attack] = {
         "        for _ in range(300): os.write(n, b'x' * 2**16)\n    except OSError: pass",
         note="left out: it returned too much",
     ),
+    "keeps_outputs": disturbs(
+        "40",
+        "41",
+        "import os\nif 40 not in [v for v in Out.values() if type(v) is int]:\n    os._exit(1)",
+        note="^look at its code: _exit$",
+    ),
+    "forks_busily": disturbs(
+        "import time\nend = time.time() + 40\nfor _ in range(9):\n    os.fork()\n"
+        "while time.time() < end:\n    pass",
+        note="left out|fork",
+    ),
     "forks": disturbs(
         "import time\nfor _ in range(1000):\n    if os.fork() == 0:\n        time.sleep(99)",
         note="left out|fork",

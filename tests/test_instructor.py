@@ -602,6 +602,14 @@ def test_a_name_is_his_who_alone_has_a_notebook(tmp_path):
     assert found["essay.pdf"].student.startswith("essay.pdf [")
 
 
+def test_a_file_that_nobody_may_read_costs_itself_alone(tmp_path):
+    assert submissions._read_file(tmp_path / "gone.ipynb") == (b"", "it cannot be read")
+
+
+def test_of_a_notebook_without_cells_it_is_said(assignment):
+    assert judge("ann", [], empty(""), assignment).remarks == ["it has no cells"]
+
+
 def test_students_of_one_name_have_their_numbers(tmp_path):
     for file in ("doejane_11_900_a.ipynb", "doejane_12_901_b.ipynb", "roe_13_902_c.ipynb"):
         (tmp_path / file).write_text("{}")
@@ -676,6 +684,8 @@ def test_a_name_of_ones_own_is_so_in_its_scope_alone(code):
     "def f(*open, **exec):\n    exec(open)",
     "x = 7 % 3\nassert x != 2\ny = x %3",
     "%matplotlib inline\n%timeit f(2)\n%load_ext autoreload\n%%time\n%config X = 1",
+    '!pip install -q "torch>=2.2" "x[y]>1"', "!pip install numpy>=1.20", "!pip list  # (again)",
+    "!{sys.executable} -m pip install x", "!echo '(a); b'",
     "!pip install -q pandas==2.1", "with open('notes-1.txt', 'w') as f:\n    f.write(x)",
     "compile = torch.compile\nf = compile(f)", "open = len\nopen(x)",
     "from re import compile\ncompile(x)", "%config A.b = {'figsize': (9, 6)}", "s = y\ns.modules",
@@ -769,6 +779,9 @@ def test_nobody_is_accused_of_words(code):
     "asyncio.create_subprocess_exec(x)",
     "/exec x", ";exec x", ",exec x", "x = 1\n/exec x", "x = (1;\nrun = exec\nrun(y)",
     "x = (1;\nimport \\\n  socket", "x = (1;\nfrom \\\r\n  socket import *",
+    "from os import *", "np.os.fork()", "torch.os.system", "import posix", "os.execl(x)",
+    "os.abort()", "pkgutil.resolve_name(x)", "g.gi_frame", '!pip install "$(id)"',
+    "!pip list '# ' ; id", "!ls '' > a.py", "!ls >=1a.py x",
 ])  # fmt: skip
 def test_what_is_odd_is_named_whatever_stands_around_it(code):
     assert odd(code)
