@@ -10,9 +10,12 @@ claim, with the number that was measured.
 The page shows "✓ the score depends on …". That line is what the cell itself printed when this
 page was built, so it stands there only if the assertions held; below the code it is not said again.
 A cell that asserts nothing, prints something else, or prints before it has asserted is an error.
+
+Three seals or more that follow one another are one line, "✓ 3 claims checked", which opens to them.
 """
 
 import ast
+from itertools import groupby
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -23,6 +26,7 @@ from _ext.fold import fold, summary
 
 TAG = "seal"
 MARK = "✓"
+MANY = 3  # in a row they are one line
 
 
 def problems(source: str, printed: list[str]) -> list[str]:
@@ -63,12 +67,32 @@ def close(app: Sphinx, doctree: nodes.document) -> None:
         outputs = part(cell, "cell_code_output").children
         if wrong := problems(source, [output.astext() for output in outputs]):
             raise SphinxError(f"{app.env.docname}: {'; '.join(wrong)}, in\n{source}")
-        mark = nodes.inline("", MARK, classes=["seal-mark"])
-        line = summary("", mark, nodes.Text(f" {claim(cell)}"))
+        line = _line(claim(cell))
         cell.remove(part(cell, "cell_code_output"))
         at = cell.parent.index(cell)
         cell.parent[at] = seal = fold("", line, classes=[TAG])
         seal.append(cell)
+    for parent in {seal.parent for seal in doctree.findall(_is_seal)}:
+        _gather(parent)
+
+
+def _line(text: str) -> summary:
+    return summary("", nodes.inline("", MARK, classes=["seal-mark"]), nodes.Text(f" {text}"))
+
+
+def _is_seal(node: nodes.Node) -> bool:
+    return isinstance(node, fold) and TAG in node["classes"]
+
+
+def _gather(parent: nodes.Element) -> None:
+    """Put seals that follow one another behind one line, if they are many."""
+    for are_seals, found in groupby(list(parent), _is_seal):
+        seals = list(found)
+        if are_seals and len(seals) >= MANY:
+            at = parent.index(seals[0])
+            del parent[at : at + len(seals)]
+            text = f"{len(seals)} claims checked"
+            parent.insert(at, fold("", _line(text), *seals, classes=["seals"]))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -14,8 +14,8 @@ from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
 
 SILENT = (
-    ".about-page, .headerlink, [role=tooltip], script, style, svg, pre, .cell, .seal, .cover, "
-    ".predict-score, .chapter-cards, .admonition-title"
+    ".about-page, .headerlink, [role=tooltip], script, style, svg, pre, .cell, .seal, .seals, "
+    ".cover, .predict-score, .chapter-cards, .admonition-title"
 )
 HEADINGS = "h1, h2, h3, h4"
 BLOCKS = "p:not(tr *), li, tr, caption, summary, dt, dd, div.math"

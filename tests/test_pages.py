@@ -105,6 +105,18 @@ class TestSeal:
         assert "assert x < 3" in fold.select_one(".cell .cell_input").text
         assert fold.text.count("x is small") == 2  # in the line, and where the code prints it
 
+    @pytest.mark.parametrize(("many", "lines"), [(2, 0), (3, 1), (4, 1)])
+    def test_many_in_a_row_are_one_line_that_opens_to_them(self, tmp_path, many, lines):
+        sealed = [cell(SEAL, "seal", printed="x is small\n") for _ in range(many + 2)]
+        between = new_markdown_cell("text")
+        page = [new_markdown_cell("# T"), *sealed[:many], between, *sealed[many:]]
+        run, pages = build(tmp_path, "_ext.seal", index=page)
+        assert run.returncode == 0, run.stderr
+        found = pages["index"].select("details.seals")
+        assert [one.summary.text for one in found] == [f"✓ {many} claims checked"] * lines
+        assert [len(one.select(":scope > .seal .cell")) for one in found] == [many] * lines
+        assert len(pages["index"].select(".seal")) == many + 2
+
     @pytest.mark.parametrize(
         ("source", "printed", "message"),
         [
