@@ -138,7 +138,7 @@ def judge(
         pictures: those of each cell.
     """
     where = headings(cells)
-    remarks = [report["error"]] if report["error"] else []
+    remarks = [report["error"]] if report["error"] else ["it has no cells"] * (not cells)
     remarks += _left_out(_found(report, "left_out", late=False), where)
     remarks += _passed_over(_found(report, "refused", late=False), cells, assignment)
     late = _left_out(_found(report, "left_out", late=True), where)
@@ -339,9 +339,7 @@ def _missing(marks: Sequence[Mark], words: set[str], made: set[str], cells: Sequ
     names = [mark.asked.name for mark in marks if not mark.asked.written]
     none = {mark.asked.name for mark in marks if _faults(mark) == {UNANSWERED}} - made
     missing = [name for name in names if name not in words or name in none]
-    if not cells:
-        return ["it has no cells"]
-    if not missing:
+    if not cells or not missing:
         return []
     if len(missing) == len(names) and not any(mark.answer for mark in marks):
         return ["it answers no question of this assignment: is it another's?"]

@@ -608,6 +608,7 @@ def test_a_file_that_nobody_may_read_costs_itself_alone(tmp_path):
 
 def test_of_a_notebook_without_cells_it_is_said(assignment):
     assert judge("ann", [], empty(""), assignment).remarks == ["it has no cells"]
+    assert judge("ann", [], empty("it is a link"), assignment).remarks == ["it is a link"]
 
 
 def test_students_of_one_name_have_their_numbers(tmp_path):
