@@ -404,7 +404,7 @@ def page(name, draft):
         captions = [caption.extract() for caption in cell.select("figcaption")]
         cell.replace_with(*captions)
     only_here = ".cover, .predict-score, .next-chapter, .about-page .d-print-none"
-    only_here += ", .seal > summary"  # a seal's line is its form's title
+    only_here += ", .seal > summary, .seals > summary"  # a seal's line is its form's title
     for node in article.select(f".headerlink, [role=tooltip], script, style, {only_here}"):
         node.decompose()
     return article
