@@ -61,7 +61,8 @@ class Markdown:
             yield from self.parts(node, level)
             return
         cells = list(node.findall(is_cell))
-        if not has_tag(cells[0], "seal") or cells[0].parent is not node:
+        is_seal = has_tag(cells[0], "seal") and cells[0].parent is node
+        if not is_seal and "seals" not in node["classes"]:  # whose lines are their forms' titles
             words = node.deepcopy()
             words.children = [c for c in words.children if not next(c.findall(is_cell), None)]
             yield self.block(words)
