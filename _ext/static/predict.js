@@ -36,7 +36,7 @@
     box.querySelector(".guess")?.dispatchEvent(new Event("guess:show"));
     const choice = box.querySelector(":scope > .choice.right");
     if (!choice) return;
-    if (choice.open) return; // it has been chosen
+    if (choice.matches(".tried")) return; // it has been chosen
     choice.classList.add("shown");
     choice.querySelector("summary ~ * strong").textContent = "The answer.";
     choice.open = true;
