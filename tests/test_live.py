@@ -27,7 +27,7 @@ mpl.use("agg")
 
 import matplotlib.pyplot as plt
 
-from posenc import inverse_frequencies, sinusoidal_encoding
+from posenc import attention, inverse_frequencies, sinusoidal_encoding
 from posenc.lab.tables import Row
 from posenc.show import explore, live, plot_attention
 from posenc.show.colours import PALETTE
@@ -98,6 +98,10 @@ FIGURES = {
     ),
     "relative_grid": live.relative_grid,
     "relative_grid-other": lambda: live.relative_grid(["a", "b", "c"], query=0, key=2, clip=1),
+    "reordered": lambda: live.reordered(drawn(12), {"as told": range(12), **TURNED}),
+    "reordered-other": lambda: live.reordered(
+        drawn(3), {"one": [2, 0, 1], "two": [1, 2, 0]}, ["a", "b", "c"], query=2, key=0
+    ),
     "rotated_pair": live.rotated_pair,
     "rotated_pair-other": lambda: live.rotated_pair(
         (0.3, -2.0), (-1.0, 0.2), frequency=1.3, query_position=0, key_position=15, together=True
@@ -107,6 +111,15 @@ FIGURES = {
     "wave": live.wave,
     "wave-other": lambda: live.wave(["a", "b", "c", "d", "e"], frequency=2.5, start=3),
 }
+
+
+TURNED = {"backwards": range(11, -1, -1), "by turns": [*range(0, 12, 2), *range(1, 12, 2)]}
+
+
+def drawn(n, order=None):
+    """Attention weights of n words, in another order if one is given."""
+    words = torch.randn(n, 8, generator=torch.Generator().manual_seed(0))[list(order or range(n))]
+    return attention(words, words, words)[1]
 
 
 def alike(seeds, steps, n):
@@ -553,6 +566,61 @@ class TestLearnedTable:
         given = {"cosines": torch.eye(4).expand(1, 2, 4, 4), "every": 10} | change
         with pytest.raises(ValueError, match=told):
             live.learned_table(given.pop("cosines"), **given)
+
+
+class TestReordered:
+    def test_every_weight_goes_where_posenc_finds_it(self, opened):
+        with opened("reordered") as page:
+            for place, order in enumerate((range(12), *TURNED.values())):
+                page.locator("[name=order]").fill(str(place))
+                settle(page)
+                size, _, pixels = page.locator(".live").evaluate(PAINTED)
+                side = size // 12
+                middles = [
+                    pixels[4 * ((side * i + side // 2) * size + side * j + side // 2) + 3]
+                    for i in range(12)
+                    for j in range(12)
+                ]
+                wanted = 255 * (drawn(12, order) / drawn(12).max()).sqrt().flatten()
+                assert middles == pytest.approx(wanted.tolist(), abs=2.5)
+
+    def test_on_the_way_words_only_change_places_with_neighbours(self):
+        data = live.reordered(drawn(12), {"as told": range(12), **TURNED}).data
+        for before, after in pairwise(data["places"]):
+            steps = [b - a for a, b in zip(before, after, strict=True)]
+            assert {*steps} <= {-1, 0, 1}
+            assert any(steps)
+            assert sorted(after) == list(range(12))
+        there = [data["places"][n] for n in data["named"]]
+        orders = [list(range(12)), *map(list, TURNED.values())]
+        assert there == [[order.index(word) for word in range(12)] for order in orders]
+
+    def test_a_press_on_a_square_follows_the_words_that_stand_there(self, opened):
+        with opened("reordered") as page:
+            page.locator("[name=order]").fill("1")  # backwards
+            settle(page)
+            box = page.locator("[data-drag=cell]").bounding_box()
+            page.mouse.click(
+                box["x"] + 2.5 / 12 * box["width"], box["y"] + 0.5 / 12 * box["height"]
+            )
+            assert (state_of(page)["i"], state_of(page)["j"]) == (11, 9)
+            assert "\N{LEFT SINGLE QUOTATION MARK}cat" in page.locator(".said").inner_text()
+
+    @pytest.mark.parametrize(
+        ("change", "told"),
+        [
+            ({"words": list("abcdefghijklmnopq")}, "words must be at most 16, got 17"),
+            ({"weights": torch.eye(3)}, r"weights must have shape \(2, 2\), got \(3, 3\)"),
+            ({"orders": {"one": [0, 1]}}, "orders must be at least two, got 1"),
+            ({"orders": {"one": [0, 1], "two": [0, 0]}}, "each of 2 words once, 'two' does not"),
+            ({"query": 2}, "query must be a position from 0 to 1, got 2"),
+            ({"key": -1}, "key must be a position from 0 to 1, got -1"),
+        ],
+    )
+    def test_what_it_refuses(self, change, told):
+        given = {"weights": torch.eye(2), "orders": {"a": [0, 1], "b": [1, 0]}, "words": ["x", "y"]}
+        with pytest.raises(ValueError, match=told):
+            live.reordered(**given | change)
 
 
 UPON = """async (states) => {

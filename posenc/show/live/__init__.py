@@ -17,6 +17,7 @@ from posenc.show.live.lines import lengths, lines
 from posenc.show.live.marks import SENTENCE
 from posenc.show.live.query_key_clocks import query_key_clocks
 from posenc.show.live.relative_grid import relative_grid
+from posenc.show.live.reordered import reordered
 from posenc.show.live.rotated_pair import rotated_pair
 from posenc.show.live.seen_turns import seen_turns
 from posenc.show.live.wave import wave
@@ -36,6 +37,7 @@ __all__ = [
     "lines",
     "query_key_clocks",
     "relative_grid",
+    "reordered",
     "rotated_pair",
     "seen_turns",
     "wave",
