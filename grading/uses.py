@@ -80,6 +80,7 @@ _PARTS = {  # of a module, however it is called
     "torch": frozenset(["attention"]),  # of torch.nn: it has masks, as torch.onnx has rotations
     "torch.nn": frozenset(["attention"]),
 }
+_INNER = frozenset(["builtins", "os", "sys"])  # which many modules have
 _TOOLS = frozenset(["gc", "importlib", "importlib.metadata"])  # their use tells: see `_idiom`
 _TAKEN = {
     ("importlib", "reload"), ("importlib", "metadata"), ("importlib.metadata", "version"),
@@ -183,8 +184,7 @@ class Uses:
             return {node.id} & (ODD | _BUILTIN if is_used else ODD)
         if isinstance(node, ast.Attribute):
             module = self.modules.get(roots[node], "")
-            foreign = frozenset(["os", "sys", "builtins"])  # where another module has them
-            return {node.attr} & (ODD | foreign | _PARTS.get(module, frozenset()))
+            return {node.attr} & (ODD | _INNER | _PARTS.get(module, frozenset()))
         if isinstance(node, DEFINITION):
             return {node.name} & ODD
         if isinstance(node, ast.Import):
@@ -199,7 +199,7 @@ class Uses:
                 return set()
             words = set((node.module or "").split(".")) | {alias.name for alias in node.names}
             first = (node.module or "").partition(".")[0]
-            if "*" in words and node.module in ("os", "sys", "io", "inspect", "builtins"):
+            if "*" in words and node.module in _PARTS and first != "torch":
                 return {node.module}
             return words & (ODD | _PARTS.get(first, frozenset())) | {first} & _MODULES
         return set()
