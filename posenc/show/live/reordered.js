@@ -54,8 +54,10 @@ export default live({
     pencil.fillStyle = `rgb(${pos})`;
     const strongest = Math.max(...data.table.flat());
     data.table.forEach((row, i) => row.forEach((weight, j) => {
+      const square = [size * at[j], size * at[i], size, size];
+      pencil.clearRect(...square); // what passes below it is hidden
       pencil.globalAlpha = Math.sqrt(weight / strongest);
-      pencil.fillRect(size * at[j], size * at[i], size, size);
+      pencil.fillRect(...square);
     }));
   },
   describe(_, v) {
