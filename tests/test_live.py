@@ -584,6 +584,21 @@ class TestReordered:
                 wanted = 255 * (drawn(12, order) / drawn(12).max()).sqrt().flatten()
                 assert middles == pytest.approx(wanted.tolist(), abs=2.5)
 
+    def test_what_passes_hides_what_lies_below(self, opened):
+        with opened("reordered") as page:
+            page.locator("[name=order]").evaluate("""(slider) => {
+              slider.value = 0.46; // pairs of rows and columns half-way past each other
+              slider.dispatchEvent(new Event("input", { bubbles: true }));
+            }""")
+            settle(page)
+            _, _, pixels = page.locator(".live").evaluate(PAINTED)
+            painted = torch.tensor([alpha for alpha in pixels[3::4] if alpha])
+            weights = 255 * (drawn(12) / drawn(12).max()).sqrt().flatten()
+            strange = (painted[:, None] - weights).abs().amin(1) > 2
+            share = strange.double().mean().item()  # all but edges, within a pixel
+            print(f"painted with what is no weight: {share:.1%}")
+            assert share < 0.1
+
     def test_on_the_way_words_only_change_places_with_neighbours(self):
         data = live.reordered(drawn(12), {"as told": range(12), **TURNED}).data
         for before, after in pairwise(data["places"]):
@@ -611,7 +626,11 @@ class TestReordered:
         [
             ({"words": list("abcdefghijklmnopq")}, "words must be at most 16, got 17"),
             ({"weights": torch.eye(3)}, r"weights must have shape \(2, 2\), got \(3, 3\)"),
+            ({"weights": torch.eye(2) - 1}, "from 0 to 1, and not all 0, got -1 to 0"),
+            ({"weights": torch.zeros(2, 2)}, "and not all 0, got 0 to 0"),
+            ({"weights": 2 * torch.eye(2)}, "weights must be from 0 to 1, .*got 0 to 2"),
             ({"orders": {"one": [0, 1]}}, "orders must be at least two, got 1"),
+            ({"orders": {"a": [0, 1], "b": [0, 1]}}, r"differ from the one before, got \[0, 1\]"),
             ({"orders": {"one": [0, 1], "two": [0, 0]}}, "each of 2 words once, 'two' does not"),
             ({"query": 2}, "query must be a position from 0 to 1, got 2"),
             ({"key": -1}, "key must be a position from 0 to 1, got -1"),

@@ -1,6 +1,7 @@
 """Attention weights of a sentence while its words change their order: each weight moves along."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import torch
 
@@ -45,7 +46,8 @@ def reordered(
 
     Raises:
         ValueError: if there are more than 16 words or fewer than two orders, `weights` has another
-            shape, an order does not name each word once, or query or key is no place of a word.
+            shape or a number that is no weight, an order does not name each word once or is the
+            one before it, or query or key is no place of a word.
 
     Example:
         >>> reordered(torch.eye(2), {"as told": [0, 1], "turned": [1, 0]}, ["a", "b"], key=1)
@@ -56,18 +58,24 @@ def reordered(
         raise ValueError(f"words must be at most 16, got {n}")
     if tuple(weights.shape) != (n, n):
         raise ValueError(f"weights must have shape ({n}, {n}), got {tuple(weights.shape)}")
+    low, high = weights.min().item(), weights.max().item()
+    if not 0 <= low <= high <= 1 or high == 0:
+        raise ValueError(f"weights must be from 0 to 1, and not all 0, got {low:g} to {high:g}")
     if len(orders) < 2:
         raise ValueError(f"orders must be at least two, got {len(orders)}")
     for name, order in orders.items():
         if sorted(order) != list(range(n)):
             raise ValueError(f"orders must name each of {n} words once, {name!r} does not")
+    rows = [list(order) for order in orders.values()]
+    for before, after in pairwise(rows):
+        if before == after:
+            raise ValueError(f"orders must differ from the one before, got {after} twice")
     require_place("query", query, words)
     require_place("key", key, words)
     names = list(orders)
-    path, named = _path([list(order) for order in orders.values()])
+    path, named = _path(rows)
     places = [[order.index(word) for word in range(n)] for order in path]
     table = [[round(weight, 5) for weight in row] for row in weights.tolist()]
-    strongest = max(map(max, table))
 
     def values(state: State) -> dict:
         i, j = nearest(state["i"]), nearest(state["j"])
@@ -103,7 +111,7 @@ def reordered(
         )
 
     one = {"width": 1, "height": 1}
-    shades = (weights.double() / strongest).sqrt()[list(orders[names[0]])]
+    shades = (weights.detach().double() / high).sqrt()[rows[0]][:, rows[0]]
     picture = plot(
         h("rect", **one | {"width": n}, class_="row p", data_set="--y:row"),
         h("rect", **one | {"height": n}, class_="column", data_set="--x:column"),
@@ -115,7 +123,7 @@ def reordered(
         xlabel="key",
         ylabel="query",
         height=f"{2.3 * n:g}em",
-        under=painted(shades[:, list(orders[names[0]])]),
+        under=painted(shades),
         data_drag="cell",
         data_tip="cell",
     )
@@ -139,7 +147,7 @@ def reordered(
     )
 
 
-def _path(orders: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[int]]:
+def _path(orders: Sequence[list[int]]) -> tuple[list[list[int]], list[int]]:
     """A way through all orders on which words only change places with neighbours.
 
     Each step is a round of the odd-even transposition sort: pairs that do not touch.
@@ -154,7 +162,7 @@ def _path(orders: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[int]]:
     path, named = [list(orders[0])], [0]
     for wanted in orders[1:]:
         n, parity = len(wanted), 0
-        while path[-1] != list(wanted):
+        while path[-1] != wanted:
             words = list(path[-1])
             for left in range(parity, n - 1, 2):
                 if wanted.index(words[left]) > wanted.index(words[left + 1]):
