@@ -4,6 +4,7 @@ import itertools
 import math
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -21,7 +22,7 @@ from grading.questions.master import Case, Comparison, Misconception, masters
 from posenc import check
 from posenc.check import Probe, Question, Values, Wrong, luck
 from posenc.check.again import Asked, AskedByRows
-from posenc.check.calls import Settings, TooSlow, call
+from posenc.check.calls import Settings, TimeLimit, TooSlow, call, limited
 from posenc.check.plain import decode, encode
 from posenc.check.ways import _refused, ask
 from posenc.sinusoidal import sinusoidal_encoding
@@ -363,6 +364,35 @@ def test_outside_the_main_thread_there_is_no_limit_but_an_answer():
 def test_the_limit_is_over_with_the_call():
     call(lambda: 1, (), seconds=0.05)
     time.sleep(0.15)
+
+
+def test_a_limit_that_rings_while_it_is_put_away_is_put_away():
+    """What rings there used to be raised before the timer stood still, and rang on elsewhere."""
+    handler, rung = signal.getsignal(signal.SIGALRM), []
+
+    def profile(frame, event, _):
+        if event == "call" and frame.f_code.co_name == "__exit__":
+            sys.setprofile(None)
+            rung.append(frame)
+            signal.raise_signal(signal.SIGALRM)
+
+    def put_away() -> None:
+        with limited(0.02):
+            try:
+                forever(None, None)
+            except TimeLimit:
+                sys.setprofile(profile)
+
+    try:
+        with pytest.raises(TooSlow, match=r"did not finish within 0\.02 seconds"):
+            put_away()
+    finally:
+        sys.setprofile(None)
+        timer = signal.setitimer(signal.ITIMER_REAL, 0)
+        left = signal.signal(signal.SIGALRM, handler)
+    assert rung
+    assert timer == (0, 0)
+    assert left is handler
 
 
 def test_a_call_in_a_call_has_the_shorter_of_both_limits():

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, MappingView
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import no_type_check
 
 import torch
 
@@ -197,16 +198,6 @@ def _undisturbed() -> Iterator[None]:
         settings._set()
 
 
-@contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """The time limit of `call`, for what comes after it; raises `TooSlow`."""
-    try:
-        with _limit(seconds):
-            yield
-    except TimeLimit:
-        raise TooSlow(f"it did not finish within {seconds:g} seconds", LOOP_HINT) from None
-
-
 def starved(process: int | str = "self") -> float:
     """Seconds in which a process could run, and others had the processor; 0 if nobody tells.
 
@@ -218,45 +209,49 @@ def starved(process: int | str = "self") -> float:
         return 0.0
 
 
-class _Alarm:
-    """What a timer calls: raises `TimeLimit` if so many seconds are over, and knows it then.
+@no_type_check  # a frame of a check of types would hide where it rings
+class limited:
+    """The time limit of `call`, for what comes after it; raises `TooSlow`.
 
-    It is no function within `_limit`: the tests would check its types anew, for each limit.
+    It rings again and again, for who is limited may catch what it raises, but not while it is set
+    or put away: what it raised there would leave it ringing in whatever comes next.
     """
 
     def __init__(self, seconds: float):
         self.seconds, self.is_over = seconds, False
-        self.start, self.used, self.lost = time.monotonic(), time.process_time(), starved()
+        on_main = threading.current_thread() is threading.main_thread()
+        self.is_usable = on_main and hasattr(signal, "SIGALRM")
 
-    def __call__(self, number: int, frame: FrameType | None) -> None:
+    def __enter__(self) -> None:
+        if not self.is_usable:
+            return
+        self.start, self.used, self.lost = time.monotonic(), time.process_time(), starved()
+        self.handler = signal.signal(signal.SIGALRM, self._ring)
+        again = min(0.1, self.seconds)
+        self.rest, self.interval = signal.setitimer(signal.ITIMER_REAL, self.seconds, again)
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
+        if not self.is_usable:
+            return
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self.handler)
+        if self.rest:  # of the call that this one is a part of
+            rest = max(self.rest - (time.monotonic() - self.start), 1e-3)
+            signal.setitimer(signal.ITIMER_REAL, rest, self.interval)
+        if self.is_over and (error is None or isinstance(error, TimeLimit)):
+            said = f"it did not finish within {self.seconds:g} seconds"
+            raise TooSlow(said, LOOP_HINT) from None
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_code in (limited.__enter__.__code__, limited.__exit__.__code__):
+                return
+            frame = frame.f_back
         busy, waited = time.process_time() - self.used, time.monotonic() - self.start
-        if busy >= 0.99 * self.seconds or waited - starved() + self.lost >= PATIENCE * self.seconds:
+        waited -= starved() - self.lost
+        if busy >= 0.99 * self.seconds or waited >= PATIENCE * self.seconds:
             self.is_over = True
             raise TimeLimit
-
-
-@contextlib.contextmanager
-def _limit(seconds: float) -> Iterator[None]:
-    usable = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGALRM")
-    if not usable:
-        yield
-        return
-
-    alarm = _Alarm(seconds)
-    handler = signal.signal(signal.SIGALRM, alarm)
-    again = min(0.1, seconds)  # also if it is caught
-    rest, interval = signal.setitimer(signal.ITIMER_REAL, seconds, again)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
-        if rest:  # of the call that this one is a part of
-            signal.setitimer(
-                signal.ITIMER_REAL, max(rest - (time.monotonic() - alarm.start), 1e-3), interval
-            )
-    if alarm.is_over:  # and it was caught
-        raise TimeLimit
 
 
 def _same(one: object, other: object) -> bool:
