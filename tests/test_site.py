@@ -2312,7 +2312,7 @@ class TestFingers:
             with visit(
                 browser, home, "chapters/index.html", java_script_enabled=scripts
             ) as visited:
-                asked = visited.page.get_by_text("Choose a word, or take a clock")
+                asked = visited.page.get_by_text("Choose a word, or turn a hand")
                 assert asked.is_visible() == scripts
 
 
