@@ -40,7 +40,7 @@ from _ext.cells import adopt, has_tag
 from _ext.fold import fold, summary
 
 VERDICTS = {True: "Right.", False: "No."}
-COVER = "What follows gives the answer away. It opens when you have answered."
+COVER = "The answer comes next. What follows opens when you have answered."
 AGAIN = "What follows opens when you have answered."  # under a page's later questions
 SUMMARY = "What to remember"
 ALL = "It gives the answers away, and opens when you have answered all the questions above."
