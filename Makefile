@@ -50,7 +50,7 @@ $(READY): requirements.txt pyproject.toml
 
 book: $(READY)
 	@echo "==> Executing what changed and building the site (up to 10 minutes the first time)"
-	@$(BIN)/jupyter-book build . -nW --keep-going
+	@OMP_NUM_THREADS=1 $(BIN)/jupyter-book build . -nW --keep-going # a chapter a core
 	@echo "==> The book is in $(SITE)"
 	@echo "    open $(SITE)/index.html in a browser, or type: make serve"
 

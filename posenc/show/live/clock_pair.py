@@ -154,8 +154,9 @@ def _table(table: Tensor, words: Sequence[str]) -> Element:
         for c in range(dim)
     ]
     frames = [
-        h("rect", width=dim, height=1, class_=f"row {hand}", data_set=f"--y:row_{hand}")
+        h("rect", width=dim, height=1, class_=f"row {look}", data_set=f"--y:row_{hand}")
         for hand in "qp"
+        for look in ("under", hand)
     ]
     return plot(
         *cells,
