@@ -20,6 +20,7 @@ import nbformat
 from nbformat.v4 import new_markdown_cell
 
 from _ext.repository import ROOT
+from _ext.student import wheel_address
 from _ext.wheel import build_wheel
 from grading.assignment import RUNS, Assignment
 from grading.sandbox import FILE, SHARED, Limits
@@ -132,6 +133,8 @@ def main() -> None:
     assignment = Assignment.find(options.name)
     made = make(assignment, options.dist / assignment.name)
     print(f"==> {made.parent / assignment.path.name} is for students")
+    if not wheel_address():
+        print("    It installs nothing, since this book has no repository: they must have posenc")
     print(f"    {made} is for Gradescope, and for nobody else to see")
 
 

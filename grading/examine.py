@@ -41,6 +41,7 @@ _TAKING = 5.0  # seconds until a message is taken, by who does nothing but wait 
 _LEAST = 20.0  # seconds that are kept for asking, and of a cell that is tried in a hurry
 _JUDGING = 300.0  # seconds of this side's own processor time for a test: whatever was sent
 _OURS = "it could not be graded: its sandbox ended before a cell had begun: {}"
+CALLED = "when it was called,"
 _NO_TIME = "came when no time was left"
 _WORDS = 5  # texts of a notebook's own that are kept for each test
 
@@ -395,7 +396,7 @@ def _asked(
             except Ended as error:
                 if report and _is_forgiven(error, run, report):
                     return False
-                ended[name] = f"when it was called, {error}"
+                ended[name] = f"{CALLED} {error}"
                 found.append(_plain(_failed(test, ended[name])))
                 return False
     return True

@@ -41,6 +41,9 @@ def said(verdict: dict, public: Set[str] = frozenset(), *, show_right: bool) -> 
     for part in parts:
         is_shown = show_right or part["label"] in public
         label = part["label"] if is_shown else _NUMBER.sub("…", part["label"])
+        if part["fault"] == LATER:
+            lines += [f"--   {label}", f"     {LATER}"]
+            continue
         if not part["fault"]:
             lines.append(f"yes  {label}")
             continue

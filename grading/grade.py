@@ -204,7 +204,9 @@ def graded(
                 mark.given = 0.0  # for there is nothing that a person could grade
         made.append(marked)
         made[-1].file, made[-1].id = one.file, one.id
-        made[-1].fault = one.fault or results[one.student]["error"] * results[one.student]["ours"]
+        said, is_ours = results[one.student]["error"], results[one.student]["ours"]
+        made[-1].fault = one.fault or said * is_ours
+        made[-1].unread = said * (not is_read)
         made[-1].flags += [one.remark] * bool(one.remark)
     return made
 
@@ -229,16 +231,22 @@ def write_filled(gradebook: Gradebook, out: Path, text: str, said: list[str]) ->
     print(f"==> {out / 'gradebook.csv'} is to be imported again")
 
 
-def the_seed(out: Path, wanted: int | None) -> int:
-    """The seed of the hidden inputs: as wanted, else that of the last time, else a new one."""
+def the_seed(out: Path, wanted: int | None, name: str) -> int:
+    """The seed of the hidden inputs: as wanted, else that of the last time, else a new one.
+
+    Exits with one line if the folder has the grades of another assignment.
+    """
     path = out / "run.json"
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))["seed"]
-    except (OSError, ValueError, KeyError, TypeError):
-        kept = None
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        before, kept = kept.get("name", name), kept["seed"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        before, kept = name, None
+    if before != name:
+        sys.exit(f"{out} has the grades of {before!r}; say with OUT= where to write others")
     fresh = kept if isinstance(kept, int) else secrets.randbits(128)
     seed = fresh if wanted is None else wanted
-    outputs.write(path, json.dumps({"seed": seed}) + "\n")
+    outputs.write(path, json.dumps({"name": name, "seed": seed}) + "\n")
     return seed
 
 
@@ -252,7 +260,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--again", action="append", default=[], help="a student to grade once more")
     parser.add_argument("--gradebook", help="exported from Canvas or Moodle, to be filled in")
     parser.add_argument("--column", help="of the assignment in Canvas; else the title of the set")
-    parser.add_argument("--show-right", action="store_true", help="right numbers in the feedback")
+    parser.add_argument(
+        "--show-right", action="store_true", help="right numbers on all pages of feedback"
+    )
     known = Limits()
     what = "processor time, in seconds, or a third of the time by the clock; default %(default)g"
     parser.add_argument(
@@ -297,7 +307,7 @@ def main() -> None:
         sys.exit(f"there is no submission of {', '.join(sorted(unknown))}")
     gradebook = the_gradebook(options, assignment)
     out = Path(options.out) if options.out else path.parent / "graded" / assignment.name
-    seed = the_seed(out, options.seed)
+    seed = the_seed(out, options.seed, assignment.name)
     results = reports(found, assignment, out, seed, limits, options)
     marked = graded(found, results, assignment)
     if any(asked.written for asked in assignment.questions):

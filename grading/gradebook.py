@@ -104,8 +104,11 @@ class Gradebook:
         Returns:
             The new table, and a line about each student whose points are not in it.
         """
-        handed_in = [one for one in marked if not one.fault]
-        found, said = self._rows(handed_in), []
+        handed_in = [one for one in marked if not one.ungraded]
+        found = self._rows(handed_in)
+        others = [one for one in marked if one.ungraded]
+        known = self._rows(others)  # of who handed in what cannot be graded
+        said = [f"{o.student}: not graded: {o.ungraded}" for o in others if o.student in known]
         for one in handed_in:
             place = found.get(one.student)
             row = self.rows[place] if place is not None else None

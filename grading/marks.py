@@ -14,6 +14,7 @@ import posenc
 from grading import notebook, rendered, without, written
 from grading.assignment import RUNS, Asked, Assignment
 from grading.cells import CELLS
+from grading.examine import CALLED
 from grading.submissions import plain, quoted
 from posenc.check.calls import UNANSWERED
 from posenc.check.ways import ALL
@@ -88,6 +89,7 @@ class Graded:
     file: str = ""
     id: str = ""
     fault: str = ""  # why the file was not graded at all
+    unread: str = ""  # why it could not be read
     remarks: list[str] = field(default_factory=list)  # for the student, too
     flags: list[str] = field(default_factory=list)  # for the instructor
     raised: list[str] = field(default_factory=list)
@@ -102,6 +104,11 @@ class Graded:
     def possible(self) -> float:
         """The points that there are."""
         return sum(mark.asked.points for mark in self.marks)
+
+    @property
+    def ungraded(self) -> str:
+        """Why there are no points; who could not be read may get some from a person."""
+        return self.fault or self.unread * (not self.total)
 
     @property
     def pending(self) -> list[str]:
@@ -182,6 +189,7 @@ def judge(
         + _no_python(report["raised"], marks, read["no_python"])
         + _without_a_gpu(report["raised"], marks, "\n".join(code))
         + _borrowing(marks)
+        + _ended(marks)
         + ["it was ended from outside once, and ran again: is memory short?"] * report["killed"]
         + _odd(read["odd"])
         + _unshown(marks)
@@ -415,6 +423,14 @@ def _borrowing(marks: Sequence[Mark]) -> list[str]:
     asking = [number for number, found in faults.items() if without.SAID in found]
     numbers, calls = ", ".join(asking), "call" if len(asking) > 1 else "calls"
     return [f"{numbers} {calls} what is to be written without posenc"] if asking else []
+
+
+def _ended(marks: Sequence[Mark]) -> list[str]:
+    """The answers at which the sandbox ended, and why; of a test, not of what it was asked."""
+    found = [(m.asked.title.partition(" ")[0], sorted(_faults(m))) for m in marks]
+    return [
+        f"{number}: {fault}" for number, own in found for fault in own if fault.startswith(CALLED)
+    ]
 
 
 def _odd(found: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ import re
 import unicodedata
 
 _PART = re.compile(r"\S{1,300}")
+_NO_NAME = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # not in a file's name, on some system
 _HASHED = re.compile(r"-[0-9a-f]{8}\Z")
 UNSEEN = re.compile(  # Unicode's Default_Ignorable_Code_Point, which Python does not tell
     "[\u00ad\u034f\u061c\u115f-\u1160\u17b4-\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
@@ -15,7 +16,7 @@ UNSEEN = re.compile(  # Unicode's Default_Ignorable_Code_Point, which Python doe
 
 def slug(name: str) -> str:
     """The name as it is, if that is a name for a file; others, and those like them, get a hash."""
-    plain = name.replace("/", "_").replace("\0", "_")
+    plain = _NO_NAME.sub("_", name)
     fits = len(plain.encode()) <= 180 and plain == name and not name.startswith(".")
     if fits and not _HASHED.search(name):
         return name

@@ -92,13 +92,13 @@ def distribution(totals: list[float], possible: float) -> list[tuple[str, int]]:
 
 def class_page(assignment: Assignment, marked: list[Graded], alike: Alike) -> str:
     """Distribution, questions, misconceptions, what to look at, and who resembles whom."""
-    counted = [one for one in marked if not one.fault]
+    counted = [one for one in marked if not one.ungraded]
     totals, possible = [one.total for one in counted], marked[0].possible
     questions = range(len(marked[0].marks))
     return TEMPLATES.get_template("class.html.j2").render(
         title=assignment.title,
         marked=counted,
-        others=[one for one in marked if one.fault],
+        others=[one for one in marked if one.ungraded],
         possible=possible,
         mean=statistics.fmean(totals) if totals else 0,
         median=statistics.median(totals) if totals else 0,

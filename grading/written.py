@@ -151,9 +151,16 @@ def _is_for(row: dict[str, str], now: dict[tuple[str, str], str]) -> bool:
 
 
 def override(path: Path, marked: "list[Graded]") -> None:
-    """Points that the instructor gives instead of those of the tests, with a reason."""
+    """Points that the instructor gives instead of those of the tests, with a reason.
+
+    A question is called by its name or by its number.
+    """
     asked = {(one.student, m.asked.name): m for one in marked for m in one.marks}
-    _fill(path, read(path, OVERRIDES), asked, "reason", {})
+    numbers = {m.asked.title.partition(" ")[0]: m.asked.name for m in marked[0].marks}
+    rows = read(path, OVERRIDES)
+    for row in rows:
+        row["question"] = numbers.get(row["question"], row["question"])
+    _fill(path, rows, asked, "reason", {})
 
 
 def _fill(path: Path, rows: list[dict[str, str]], asked: dict, why: str, now: dict) -> None:

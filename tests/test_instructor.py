@@ -55,6 +55,8 @@ from grading.questions.master import masters
 from grading.uses import Uses
 from posenc.check import Probe, Wrong
 from posenc.check.calls import UNANSWERED
+from posenc.check.question import LATER
+from tests.answers import chapter_2
 
 ROOT = Path(__file__).parent.parent
 TESTS = ((2.0, "some"), (2.0, "others"))
@@ -189,6 +191,13 @@ def test_what_was_not_graded_is_not_in_the_gradebook(export):
     older = graded("doejane: a.ipynb", passed=0, id="", fault="a-1.ipynb is newer, and was graded")
     text, said = export(CANVAS).fill([graded("doejane", id="11"), older])
     assert (rows(text)[3][-1], said) == ("10", [])
+
+
+def test_a_file_that_cannot_be_read_is_no_zero_in_the_gradebook(export):
+    broken = graded("roejo", passed=0, id="12", fault="it cannot be read as a notebook")
+    text, said = export(CANVAS).fill([broken])
+    assert rows(text)[4][-1] == "3"
+    assert said == ["roejo: not graded: it cannot be read as a notebook"]
 
 
 def test_moodle_gets_the_whole_worksheet_scaled_to_its_maximum(export):
@@ -383,10 +392,17 @@ def test_who_hands_in_what_nobody_can_read_waits_for_no_points(tmp_path):
     results = {"ann": empty(""), "eve": empty("it cannot be read as a notebook")}
     ann, eve = grade.graded(found, results, positions)
     assert (ann.pending, eve.pending, eve.total) == (["order_proof"], [], 0)
+    assert (ann.ungraded, eve.ungraded) == ("", "it cannot be read as a notebook")
+    page = BeautifulSoup(feedback.page("Positions", eve), "html.parser")
+    assert "This file was not graded: it cannot be read as a notebook" in page.get_text()
+    assert not page.select("section, meter")
+    alike = argparse.Namespace(pairs=[], uncompared=[])
+    page = BeautifulSoup(pages.class_page(positions, [ann, eve], alike), "html.parser")
+    assert "eve, not graded: it cannot be read" in page.select_one("[aria-labelledby=look]").text
     path = tmp_path / "written.csv"
     path.write_text("student,question,points,comment\neve,order_proof,2,sent again\n")
     written.merge(path, [eve])
-    assert eve.total == 2  # a person may give points nevertheless
+    assert (eve.total, eve.ungraded) == (2, "")  # a person may give points nevertheless
 
 
 def test_a_table_that_is_saved_with_semicolons_is_told_so(tmp_path):
@@ -1379,6 +1395,49 @@ def test_what_is_wrong_with_all_cases_of_a_test_is_said_once():
     assert feedback.said(found, show_right=False)[2] == "yes  some"
 
 
+def test_what_was_not_tried_is_not_called_wrong():
+    found = verdict(passed=True)
+    for fault in ("it gives 1", LATER):
+        found["parts"] += verdict(passed=False, fault=fault)["parts"]
+    assert feedback.said(found, show_right=False)[3:] == ["--   some", f"     {LATER}"]
+
+
+@pytest.mark.parametrize("question", ["2.3", "moved"])
+def test_points_are_changed_by_a_questions_name_or_number(tmp_path, question):
+    path, one = tmp_path / "overrides.csv", graded("ann", passed=1)
+    path.write_text(f"student,question,points,reason\nann,{question},3,It was my error\n")
+    written.override(path, [one])
+    assert (one.marks[0].tested, one.marks[0].score) == (2, 3)
+    text = " ".join(BeautifulSoup(feedback.page("Rotary", one), "html.parser").text.split())
+    assert "It was my error (The tests gave 2 of 4.)" in text
+
+
+def test_a_folder_has_the_grades_of_one_assignment(tmp_path):
+    seed = grade.the_seed(tmp_path, None, "01_a")
+    assert grade.the_seed(tmp_path, None, "01_a") == seed
+    with pytest.raises(SystemExit, match=r"has the grades of '01_a'; say with OUT="):
+        grade.the_seed(tmp_path, None, "02_b")
+    outputs.write(tmp_path / "run.json", '{"seed": 5}')  # as it was before it had a name
+    assert grade.the_seed(tmp_path, None, "02_b") == 5
+
+
+def test_the_note_says_at_which_question_a_sandbox_ended(assignment):
+    (first, second, *_) = (asked for asked in assignment.questions if not asked.written)
+    slow = [verdict(passed=False, fault="when it was called, it took too long")]
+    found = {first.name: slow * len(first.tests), second.name: [verdict(passed=False)] * 2}
+    one = judge("ann", [("code", "x = 1")], empty("") | {"verdicts": found}, assignment)
+    assert f"{first.title.split()[0]}: when it was called, it took too long" in one.flags
+    assert not [flag for flag in one.flags if flag.startswith(second.title.split()[0])]
+
+
+def test_who_mended_one_bug_of_two_is_not_told_of_both():
+    tests = masters()["mended_sinusoidal"].hidden(3)
+    found = [test(chapter_2.still_bfloat16) for test in tests]
+    assert not any("Both bugs" in one.hint for one in found)
+    found = [test(chapter_2.still_one_speed_a_channel).hint for test in tests]
+    assert {hint[:31] for hint in found} == {"All rows but that of position 0", ""}
+
+
 def test_the_bars_of_the_class_are_of_whole_points():
     made = pages.distribution([0, 1.5, 2, 12.5, 13, 20, -1], 13)
     assert made[0] == ("0 to 1", 3)
@@ -1407,6 +1466,7 @@ def test_names_that_look_like_hashes_do_not_meet():
     odd = slug("a/b")
     assert len({slug(name) for name in ("a/b", odd, slug(odd), "a_b", "a-0123456", "x" * 300)}) == 6
     assert slug("doejane") == "doejane"
+    assert not set('<>:"/\\|?*') & set(slug('doejane: a<b>"c"|d?*\\e.ipynb'))
     assert slug("a-0123456") == "a-0123456"
 
 

@@ -571,16 +571,16 @@ mended_sinusoidal = Comparison(
     ],
     [
         Misconception(
-            "two bugs left",
-            "Both bugs are still there. Take one row at a time, and compare it with the formula, "
-            "channel by channel.",
-            _rounded(torch.bfloat16, "i for 2i"),
-        ),
-        Misconception(
             "i for 2i",
             "All rows but that of position 0 are still wrong from channel 1 on: which channels "
             "form a pair, and do they turn at one speed?",
             _at_base(_wrong_index),
+        ),
+        Misconception(
+            "two bugs left",
+            "Both bugs are still there. Take one row at a time, and compare it with the formula, "
+            "channel by channel.",
+            _rounded(torch.bfloat16, "i for 2i"),
         ),
         Misconception(
             "positions in bfloat16",
