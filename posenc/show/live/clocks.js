@@ -14,6 +14,10 @@ export default live({
     };
   },
   describe({ p }, { at }, { words }) {
+    if (at.includes(".")) {
+      const two = [0, 1].map((step) => quoted(words[Math.floor(p) + step]));
+      return `Position ${at}, between ${two.join(" and ")}: no word stands here.`;
+    }
     const here = nearest(p);
     const others = [...words.keys()].filter((i) => i !== here && words[i] === words[here]);
     const said = `Position ${at}: ${quoted(words[here])}. `;

@@ -1,5 +1,6 @@
 """Words and a row of clocks: where a word stands is what the clocks show."""
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from xml.etree.ElementTree import Element
@@ -66,6 +67,9 @@ def clocks(
         }
 
     def describe(state: State, values: dict) -> str:
+        if "." in values["at"]:
+            two = [quoted(words[math.floor(state["p"]) + step]) for step in (0, 1)]
+            return f"Position {values['at']}, between {' and '.join(two)}: no word stands here."
         here = nearest(state["p"])
         others = [str(i) for i in _where(words, words[here]) if i != here]
         said = f"Position {values['at']}: {quoted(words[here])}. "
