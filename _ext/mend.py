@@ -4,7 +4,8 @@ When a page has loaded, the theme measures every piece of code and every output,
 the page laid out before anything can be touched. `book.js` looks after wide places when they come
 into view, so the theme's own measure is taken out of its script.
 
-Sphinx copies styles and scripts only when a page has changed; here they are copied always.
+Sphinx copies styles and scripts only when a page has changed; here they are copied always, and the
+styles without their comments, which each page would load.
 """
 
 import re
@@ -89,7 +90,15 @@ def drop_files(app: Sphinx, exception: Exception | None) -> None:
 def refresh(app: Sphinx, exception: Exception | None) -> None:
     """Copy the book's own styles and scripts into the site."""
     if exception is None and app.builder.format == "html":
-        shutil.copytree(OWN, Path(app.outdir) / "_static", dirs_exist_ok=True)
+        static = Path(app.outdir) / "_static"
+        shutil.copytree(OWN, static, dirs_exist_ok=True)
+        for file in OWN.glob("*.css"):
+            (static / file.name).write_text(terse(file.read_text("utf-8")), "utf-8")
+
+
+def terse(style: str) -> str:
+    """A style sheet without comments."""
+    return re.sub(r"[ \t]*/\*.*?\*/", "", style, flags=re.DOTALL)
 
 
 def unmeasured(script: str) -> str:

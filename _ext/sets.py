@@ -19,6 +19,7 @@ from sphinx.util.docutils import SphinxRole
 from sphinx.writers.html5 import HTML5Translator
 
 WRITTEN = re.compile(r"(?P<words>.+) <(?P<figure>[\w-]+) (?P<state>\w+=[^=]+(?:, \w+=[^=]+)*)>")
+SHORT = 3  # letters that have room for their underline
 log = logging.getLogger(__name__)
 
 
@@ -93,7 +94,8 @@ def visit_sets(writer: HTML5Translator, node: sets) -> None:
     """Open a button that a script enables."""
     more = {"data-of": node["figure"], "data-state": json.dumps(node.get("state", {}))}
     more |= {"type": "button", "title": "Show this in the figure", "disabled": ""}
-    writer.body.append(writer.starttag(node, "button", "", CLASS="sets", **more))
+    look = "sets short" if len(node.astext()) < SHORT else "sets"
+    writer.body.append(writer.starttag(node, "button", "", CLASS=look, **more))
 
 
 def depart_sets(writer: HTML5Translator, node: sets) -> None:

@@ -507,6 +507,16 @@ def test_the_theme_does_not_measure_the_whole_page_when_it_has_loaded(tmp_path):
         assert file.read_text("utf-8") == mend.unmeasured(script)
 
 
+def test_styles_reach_the_site_without_their_comments(tmp_path):
+    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
+    mend.refresh(app, None)
+    for file in mend.OWN.glob("*.css"):
+        own, sent = file.read_text("utf-8"), (tmp_path / "_static" / file.name).read_text("utf-8")
+        assert sent.count("{") == own.count("{") - "".join(re.findall(r"/\*.*?\*/", own)).count("{")
+        assert "/*" not in sent
+    assert mend.terse("a { b: c; } /* d */\n/* e\n*/ f { }") == "a { b: c; }\n f { }"
+
+
 def test_a_drawing_has_its_cells_text_alternative(tmp_path):
     html = '<div class="drawing"><svg></svg></div>'
     data = {"text/html": html, "image/png": "AAAA", "text/plain": "<Figure>"}

@@ -198,8 +198,7 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
         )
     total = h(
         "p",
-        f"{name}, " if name else "",
-        "sum of the bars, the score: ",
+        f"{name}, the score: " if name else "sum of the bars, the score: ",
         h("b", data_set=f"text:rows.{r}.score_said"),
         h("span", class_="bar lying", data_set=f"--v:rows.{r}.sum"),
         class_="total",
