@@ -880,6 +880,22 @@ def test_the_contents_mark_the_section_that_is_read_also_when_it_grows(browser, 
             assert page.evaluate(marked) == [f"#{name}"]
 
 
+def test_the_contents_end_above_what_they_do_not_make_way_for(browser, home):
+    """The theme folds them for a note in the upper two thirds of the window."""
+    window = {"width": 1440, "height": 900}
+    with visit(browser, home, CHAPTERS[6], viewport=window, reduced_motion="reduce") as visited:
+        page, contents = visited.page, visited.page.locator("nav.page-toc")
+        page.evaluate("document.documentElement.classList.add('whole')")
+        answer_everything(page)
+        page.locator("article section section section").last.evaluate(
+            "(e) => e.scrollIntoView({ behavior: 'instant' })"
+        )
+        contents.locator("ul ul").locator("visible=true").first.wait_for()  # it is longest here
+        assert contents.evaluate("(e) => e.scrollHeight") > 600
+        box = contents.bounding_box()
+        assert box["y"] + box["height"] <= 0.67 * 900
+
+
 def test_without_scripts_the_contents_cover_no_note(browser, home):
     window = {"width": 1440, "height": 900}
     with visit(browser, home, CHAPTERS[4], viewport=window, java_script_enabled=False) as visited:
