@@ -7,7 +7,7 @@
   const sliders = [...root.querySelectorAll("input")], compare = root.querySelector("button");
   const open = root.querySelector(".open");
   const values = () => sliders.map((slider) => +slider.value);
-  const WAITS = data.kind === "angle" ? 0 : 0.5; // the share where a ring stands that nobody has set
+  const WAITS = data.kind === "curve" ? 0.5 : 0; // the share where a ring stands that nobody has set
   const MOST = 0.8; // of the axis
   const isSet = (slider) => !slider.matches(".unset");
   const clamp = (x, low = 0, high = 1) => Math.min(high, Math.max(low, x));
@@ -88,7 +88,8 @@
   // One of the pictures: how it shows values, which are shares (0 to 1) of an axis or a turn.
   function view(svg) {
     const kind = svg.classList[0], [left, top, width, height] = data.boxes[kind];
-    const centre = [left + width / 2, top + height / 2], r = kind === "phone" ? 10 : data.kind === "point" ? 9 : 6;
+    const centre = [left + width / 2, top + height / 2];
+    const r = kind === "phone" ? 10 : data.kind === "point" ? 9 : 6;
     const part = (name) => svg.querySelector(`.${name}`);
     const words = [part("you"), part("is")];
 
