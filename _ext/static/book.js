@@ -48,6 +48,22 @@ if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "na
 window.addEventListener("load", () =>
   Object.assign(document.body.dataset, { bsRootMargin: "-30% 0px -70%", bsThreshold: "0,1" }));
 
+// Once a note has folded them, the contents stay folded until the page's top, and name the section that
+// is read: nothing opens and shuts beside a reader.
+document.addEventListener("DOMContentLoaded", () => {
+  const contents = document.querySelector("div.bd-sidebar-secondary");
+  const title = contents?.querySelector(".onthispage");
+  if (!title) return;
+  document.addEventListener("activate.bs.scrollspy", ({ relatedTarget }) =>
+    (title.dataset.here = relatedTarget.textContent));
+  const atTop = () => scrollY < 50;
+  const keep = () => {
+    if (contents.matches(".hide:not(.kept)") && !atTop()) contents.classList.add("kept");
+  };
+  new MutationObserver(keep).observe(contents, { attributeFilter: ["class"] });
+  window.addEventListener("scroll", () => atTop() && contents.classList.remove("kept"));
+});
+
 // A margin note stands beside the paragraph that follows it; without a margin it comes after that,
 // and after a formula that ends its sentence.
 const narrow = matchMedia("(max-width: 1199px)"), beside = new Map();
