@@ -30,7 +30,7 @@ import matplotlib.pyplot as plt
 from posenc import attention, inverse_frequencies, sinusoidal_encoding
 from posenc.lab.tables import Row
 from posenc.show import explore, live, plot_attention
-from posenc.show.colours import PALETTE
+from posenc.show.colours import PALETTE, WEIGHTS
 from posenc.show.live.lines import HEIGHT, LETTER, LETTERS, PHONE, _room
 
 pytestmark = pytest.mark.usefixtures("annotations_off")
@@ -573,14 +573,10 @@ class TestReordered:
                 page.locator("[name=order]").fill(str(place))
                 settle(page)
                 size, _, pixels = page.locator(".live").evaluate(PAINTED)
-                side = size // 12
-                middles = [
-                    pixels[4 * ((side * i + side // 2) * size + side * j + side // 2) + 3]
-                    for i in range(12)
-                    for j in range(12)
-                ]
-                wanted = 255 * (drawn(12, order) / drawn(12).max()).sqrt().flatten()
-                assert middles == pytest.approx(wanted.tolist(), abs=2.5)
+                at = torch.arange(12) * (size // 12) + size // 24
+                middles = torch.tensor(pixels).view(size, size, 4)[at][:, at, :3]
+                wanted = torch.from_numpy(WEIGHTS(drawn(12, order).sqrt().numpy(), bytes=True))
+                assert (middles - wanted[..., :3].int()).abs().max() <= 2
 
     def test_what_passes_hides_what_lies_below(self, opened):
         with opened("reordered") as page:
@@ -590,9 +586,11 @@ class TestReordered:
             }""")
             settle(page)
             _, _, pixels = page.locator(".live").evaluate(PAINTED)
-            painted = torch.tensor([alpha for alpha in pixels[3::4] if alpha])
-            weights = 255 * (drawn(12) / drawn(12).max()).sqrt().flatten()
-            strange = (painted[:, None] - weights).abs().amin(1) > 2
+            painted = torch.tensor(pixels).view(-1, 4)
+            painted = painted[painted[:, 3] > 0, None, :3]
+            weights = torch.from_numpy(WEIGHTS(drawn(12).sqrt().numpy(), bytes=True))
+            weights = weights[..., :3].int().flatten(0, 1)
+            strange = (painted - weights).abs().amax(-1).amin(1) > 2
             share = strange.double().mean().item()  # all but edges, within a pixel
             print(f"painted with what is no weight: {share:.1%}")
             assert share < 0.1
@@ -1134,7 +1132,7 @@ class TestDigits:
             found = shape.values({"p": p})
             assert [wave > 0.5 for wave in found["smooth"]] == [d == 1 for d in found["digit"]]
             assert found["digit"] == [p >> wheel & 1 for wheel in range(4)]
-            assert [math.sin(turn) < 0 for turn in found["hand"]] == [
+            assert [math.sin(turn) > 0 for turn in found["hand"]] == [
                 d == 1 for d in found["digit"]
             ]
 
@@ -1451,6 +1449,43 @@ class TestMotion:
             assert seen == sorted(seen)
             assert seen[-1] == 9
             assert any(4 < p < 9 for p in seen)
+
+    @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+    def test_a_figure_that_arrives_comes_to_its_first_state_and_says_nothing(self, browser, motion):
+        page = browser.new_page(reduced_motion=motion, viewport={"width": 820, "height": 900})
+        page.set_content(f"<main style='padding-top:2000px'>{live.clocks(arrives=1).html()}</main>")
+        page.wait_for_timeout(300)
+        assert state_of(page)["p"] == 4  # it waits until it is seen
+        page.evaluate("""() => {
+          const el = document.querySelector(".live"), { model } = el.live;
+          window.places = [], window.offers = [];
+          model.on("change:state", () => {
+            places.push(model.get("state").p);
+            offers.push(!el.querySelector(".reset").hidden);
+          });
+          scrollTo(0, 2000);
+        }""")
+        if motion == "no-preference":
+            page.wait_for_function("places.at(-1) === 4")
+            places = page.evaluate("places")
+            assert places == sorted(places)
+            assert 1 <= places[0] < 1.5
+            assert len(places) > 10
+        page.wait_for_timeout(1000)
+        assert state_of(page)["p"] == 4
+        assert page.locator(".heard").text_content() == ""
+        assert not any(page.evaluate("offers"))
+        page.close()
+
+    def test_who_takes_hold_of_a_figure_that_arrives_has_it(self, browser):
+        page = browser.new_page(viewport={"width": 820, "height": 900})
+        page.set_content(live.clocks(arrives=0).html())
+        page.wait_for_function(f"0 < {POSITION} && {POSITION} < 3")
+        page.locator("[name=p]").fill("9")
+        page.wait_for_timeout(1000)
+        assert state_of(page)["p"] == 9
+        assert page.locator(".heard").text_content().startswith("Position 9: ")
+        page.close()
 
     @EACH_KIND
     def test_nothing_moves_by_itself(self, opened, name):

@@ -60,18 +60,24 @@ _ALIASES = {"sinusoid": "sinusoidal", "rotary": "rope"}
 
 # Weights: from nearly the paper through amber to nearly the ink, on a light page and on a dark.
 # Signed numbers: two ends.
-WEIGHTS = LinearSegmentedColormap.from_list(
-    "posenc.weights", ["#faf4ea", "#eecb9a", "#cc8a44", "#84481a", "#1a0c04"]
+_STOPS = (
+    ["#faf4ea", "#eecb9a", "#cc8a44", "#84481a", "#1a0c04"],
+    ["#1d1a17", "#4a2f12", "#9a5f1c", "#fbb13c", "#fff1d6"],
 )
-DARK_WEIGHTS = LinearSegmentedColormap.from_list(
-    "posenc.weights.dark", ["#1d1a17", "#4a2f12", "#9a5f1c", "#fbb13c", "#fff1d6"]
-)
+WEIGHTS = LinearSegmentedColormap.from_list("posenc.weights", _STOPS[0])
+DARK_WEIGHTS = LinearSegmentedColormap.from_list("posenc.weights.dark", _STOPS[1])
 # Answers, no and yes: some amber and some teal on the paper.
 ANSWERS = ListedColormap(["#f6dcc4", "#cfe6e2"])
 DARK_ANSWERS = ListedColormap(["#53391c", "#164542"])
-SIGNED = LinearSegmentedColormap.from_list("posenc.signed", ["#2a6aa8", "#f7f5f1", "#c0392b"])
-DARK_SIGNED = LinearSegmentedColormap.from_list(
-    "posenc.signed.dark", ["#6cb2f0", "#1d1f24", "#ef6a7d"]
+_ENDS = {  # as in the palette; dark ones are less bright, or a large field glares
+    "minus": ("#2a6aa8", "#4f8fc9"),
+    "plus": ("#c0392b", "#cf5163"),
+}
+SIGNED, DARK_SIGNED = (
+    LinearSegmentedColormap.from_list(name, [_ENDS["minus"][side], middle, _ENDS["plus"][side]])
+    for side, (name, middle) in enumerate(
+        [("posenc.signed", "#f7f5f1"), ("posenc.signed.dark", "#1d1f24")]
+    )
 )
 for _colours in (WEIGHTS, SIGNED):
     mpl.colormaps.register(_colours, force=True)
@@ -129,9 +135,11 @@ def light(name: str) -> str:
 
 
 def variables() -> str:
-    """The palette as custom properties of CSS, light and dark, for figures that move."""
+    """The colours as custom properties of CSS, light and dark, for figures that move."""
+    stops = {f"weight-{i}": both for i, both in enumerate(zip(*_STOPS, strict=True))}
+    names = PALETTE | _ENDS | stops
     bright, dark = (
-        "; ".join(f"--{name}: {both[side]}" for name, both in PALETTE.items()) for side in (0, 1)
+        "; ".join(f"--{name}: {both[side]}" for name, both in names.items()) for side in (0, 1)
     )
     night = ':where(html[data-theme="dark"]) .live, .live:where([data-dark])'
     return f".live {{ {bright} }}\n{night} {{ {dark} }}\n"

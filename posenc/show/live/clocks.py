@@ -27,7 +27,12 @@ from posenc.show.live.marks import (
 
 
 def clocks(
-    words: Sequence[str] = SENTENCE, *, dim: int = 12, base: float = 50.0, start: int = 4
+    words: Sequence[str] = SENTENCE,
+    *,
+    dim: int = 12,
+    base: float = 50.0,
+    start: int = 4,
+    arrives: int | None = None,
 ) -> LiveFigure:
     """Words to press and one clock a channel pair, each with a hand to drag.
 
@@ -39,18 +44,21 @@ def clocks(
         dim: channels, two a clock.
         base: of `inverse_frequencies`.
         start: position to begin with.
+        arrives: position from which the hands come to `start` when they are first seen.
 
     Returns:
         What a notebook displays.
 
     Raises:
-        ValueError: if start is not a position of the sentence.
+        ValueError: if start or arrives is not a position of the sentence.
 
     Example:
         >>> clocks(start=7)
         live figure: clocks, p=7
     """
     require_place("start", start, words)
+    if arrives is not None:
+        require_place("arrives", arrives, words)
     inv_freq = inverse_frequencies(dim, base=base)
     words = list(words)
     turns = angles(torch.arange(len(words)), inv_freq)  # [words, pairs]
@@ -100,10 +108,12 @@ def clocks(
         ),
         dials.clock_row(rows, narrow=3),
         dials.speeds(),
+        _legend(),
         data={"inv_freq": dials.as_list(inv_freq), "words": words, "links": links},
         state={"p": start},
         values=values,
         describe=describe,
+        arrives=None if arrives is None else {"p": arrives},
     )
 
 
@@ -115,6 +125,14 @@ def _ghost(i: int, turn: float) -> Element:
     """The hand as it stands at position i; seen if the word there is the same."""
     look = f"--turn:{turn:.5f}"
     return h("line", y2=-36, class_="ghost", data_set=f"--same:same.{i}", style=look)
+
+
+def _legend() -> Element:
+    """What the thin marks of a clock mean."""
+    texts = {"same": "the same word elsewhere", "other": "another word"}
+    return h(
+        "div", *(h("span", text, class_=kind) for kind, text in texts.items()), class_="legend"
+    )
 
 
 def _arcs(links: Sequence[tuple[int, int]], count: int) -> Element:

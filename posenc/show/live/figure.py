@@ -42,6 +42,8 @@ class LiveFigure:
         state: what the reader moves, and where it starts.
         values: state -> what the marks show, computed with `posenc`.
         describe: state and values -> the figure in words.
+        arrives: part of a state from which the figure comes to its first one before the reader's
+            eyes, when it is first seen.
     """
 
     def __init__(
@@ -53,9 +55,11 @@ class LiveFigure:
         state: State,
         values: Callable[[State], dict],
         describe: Callable[[State, dict], str],
+        arrives: State | None = None,
     ):
         self.kind, self.label, self.data, self.state = kind, label, dict(data), dict(state)
         self._marks, self._values, self._describe = marks, values, describe
+        self._arrives = {} if arrives is None else {"data_arrives": json.dumps(dict(arrives))}
 
     def __repr__(self) -> str:
         state = ", ".join(f"{name}={_short(value)}" for name, value in self.state.items())
@@ -83,6 +87,7 @@ class LiveFigure:
             data_figure=self.kind,
             role="group",
             aria_label=self.label,
+            **self._arrives,
         )
         draw(root, self.state, self.values(self.state))
         return ElementTree.tostring(root, encoding="unicode", method="html")

@@ -1,3 +1,9 @@
+// A colour of a ramp of stops, at 0 to 1.
+export function shade(stops, at) {
+  const place = at * (stops.length - 1), start = Math.min(Math.floor(place), stops.length - 2);
+  return stops[start].map((from, i) => from + (place - start) * (stops[start + 1][i] - from));
+}
+
 // A heat map on a canvas: one pixel a cell, as strong as its value, from -1 to 1, is large.
 export function paint(canvas, { pos, neg }, rows, columns, value) {
   [canvas.width, canvas.height] = [columns, rows];

@@ -1,4 +1,4 @@
-"""Heat maps of signed numbers, in the colours of the theme."""
+"""Heat maps, in the colours of the theme: of signed numbers, and of weights."""
 
 import base64
 import io
@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 from PIL import Image
 from torch import Tensor
 
+from posenc.show.colours import DARK_WEIGHTS, WEIGHTS
 from posenc.show.live.marks import h
 
 
@@ -20,12 +21,25 @@ def painted(table: Tensor, **attributes: object) -> list[Element]:
     layers = []
     for sign, kind in ((1, "pos"), (-1, "neg")):
         strength = (255 * (sign * table).clamp(min=0)).round().byte()
-        picture, packed = Image.fromarray(strength.numpy(), mode="L"), io.BytesIO()
+        picture = Image.fromarray(strength.numpy(), mode="L")
         mask = Image.new("LA", picture.size)
         mask.putalpha(picture)
-        mask.save(packed, "png", optimize=True)
-        url = "data:image/png;base64," + base64.b64encode(packed.getvalue()).decode()
-        layers.append(
-            h("i", class_=f"first {kind}", style=f"--mask:url({url})", aria_hidden="true")
-        )
+        look = f"--mask:url({_packed(mask)})"
+        layers.append(h("i", class_=f"first {kind}", style=look, aria_hidden="true"))
     return [*layers, h("canvas", aria_hidden="true", **attributes)]
+
+
+def weighed(shares: Tensor) -> list[Element]:
+    """The same for weights, from 0 to 1 on the colours that weights have in every drawing."""
+    layers = []
+    for ramp, kind in ((WEIGHTS, "day"), (DARK_WEIGHTS, "night")):
+        picture = Image.fromarray(ramp(shares.numpy(), bytes=True)[..., :3])
+        layers.append(h("img", class_=f"first {kind}", src=_packed(picture), alt=""))
+    return [*layers, h("canvas", aria_hidden="true")]
+
+
+def _packed(picture: Image.Image) -> str:
+    """A picture as a PNG, in an address."""
+    packed = io.BytesIO()
+    picture.save(packed, "png", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(packed.getvalue()).decode()

@@ -1,4 +1,5 @@
 // Attention weights of a sentence while its words change their order: each weight moves along.
+import { shade } from "./heat.js";
 import { clamp, fixed, live, nearest, quoted, range } from "./runtime.js";
 
 // The step on the way through the orders, and the whole one before it.
@@ -47,17 +48,13 @@ export default live({
       order_said: names[state.order] ?? "on the way",
     };
   },
-  paint(canvas, { pos }, state, data) {
+  paint(canvas, { weights }, state, data) {
     const [at, size] = [stand(state, data), 20]; // pixels of a square
     canvas.width = canvas.height = size * at.length;
     const pencil = canvas.getContext("2d");
-    pencil.fillStyle = `rgb(${pos})`;
-    const strongest = Math.max(...data.table.flat());
     data.table.forEach((row, i) => row.forEach((weight, j) => {
-      const square = [size * at[j], size * at[i], size, size];
-      pencil.clearRect(...square); // what passes below it is hidden
-      pencil.globalAlpha = Math.sqrt(weight / strongest);
-      pencil.fillRect(...square);
+      pencil.fillStyle = `rgb(${shade(weights, Math.sqrt(weight))})`; // by the root, small ones show
+      pencil.fillRect(size * at[j], size * at[i], size, size);
     }));
   },
   describe(_, v) {

@@ -6,7 +6,7 @@ from itertools import pairwise
 import torch
 
 from posenc.show.live.figure import LiveFigure, State
-from posenc.show.live.heat import painted
+from posenc.show.live.heat import weighed
 from posenc.show.live.marks import (
     SENTENCE,
     controls,
@@ -111,7 +111,7 @@ def reordered(
         )
 
     one = {"width": 1, "height": 1}
-    shades = (weights.detach().double() / high).sqrt()[rows[0]][:, rows[0]]
+    shades = weights.detach().double().sqrt()[rows[0]][:, rows[0]]
     picture = plot(
         h("rect", **one | {"width": n}, class_="row p", data_set="--y:row"),
         h("rect", **one | {"height": n}, class_="column", data_set="--x:column"),
@@ -123,7 +123,7 @@ def reordered(
         xlabel="key",
         ylabel="query",
         height=f"{2.3 * n:g}em",
-        under=painted(shades),
+        under=weighed(shades),
         data_drag="cell",
         data_tip="cell",
     )

@@ -34,7 +34,8 @@ export const grouped = (x) => {
 
 const path = (points) => "M" + points.map(([x, y]) => `${+x.toFixed(4)} ${+y.toFixed(4)}`).join("L");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-const [GLIDE, REST] = [450, 700]; // milliseconds: of a move, and without one before it is said
+const [GLIDE, ARRIVAL] = [450, 2200]; // milliseconds of a move
+const REST = 700; // and without one before it is said
 const ASIDE = 14; // pixels from a dot on a curve to what is said of it
 
 class Model {
@@ -129,7 +130,8 @@ function colours(el) {
     pencil.fillStyle = getComputedStyle(el).getPropertyValue(name); // also a system colour
     return [1, 3, 5].map((i) => parseInt(pencil.fillStyle.slice(i, i + 2), 16));
   };
-  return { pos: rgb("--pos"), neg: rgb("--neg") };
+  const weights = range(5).map((stop) => rgb(`--weight-${stop}`));
+  return { pos: rgb("--pos"), neg: rgb("--neg"), weights };
 }
 
 export const live = (figure) => ({
@@ -144,7 +146,7 @@ export const live = (figure) => ({
       const found = figure.values(state(), data);
       return { ...found, said: figure.describe(state(), found, data) };
     };
-    let frame, rest, motion;
+    let frame, rest, motion, arriving = false;
     const quiet = () => {
       tip.hidden = true;
       for (const dot of el.querySelectorAll(".spot")) dot.remove();
@@ -159,7 +161,7 @@ export const live = (figure) => ({
         if (control.type === "checkbox") control.checked = value;
         else control.value = value;
       }
-      const moved = Object.keys(first).some((name) => state()[name] !== first[name]);
+      const moved = !arriving && Object.keys(first).some((name) => state()[name] !== first[name]);
       if (!moved && document.activeElement === reset) // which is about to go
         controls[0].focus({ preventScroll: true });
       reset.hidden = !moved;
@@ -179,6 +181,7 @@ export const live = (figure) => ({
     model.on("change:state", () => {
       soon();
       clearTimeout(rest);
+      if (arriving) return; // nobody asked for it
       rest = setTimeout(() => (heard.textContent = values().said), REST);
     });
 
@@ -190,6 +193,7 @@ export const live = (figure) => ({
     const stop = () => {
       quiet(); // it tells of what is about to change
       cancelAnimationFrame(motion);
+      arriving = false;
       playing(el.querySelector("[data-playing]"), false);
     };
     const move = (step) => {
@@ -200,13 +204,12 @@ export const live = (figure) => ({
       };
       motion = requestAnimationFrame(tick);
     };
-    const glide = (part) => {
+    const glide = (part, long = GLIDE, from = state()) => {
       stop();
-      const from = state();
       const numbers = Object.keys(part).filter((name) => typeof part[name] === "number");
       if (still.matches || !numbers.length) return change(part);
       move((passed) => {
-        const t = Math.min(1, passed / GLIDE);
+        const t = Math.min(1, passed / long);
         const between = (name) => from[name] + (part[name] - from[name]) * t * t * (3 - 2 * t);
         const moved = numbers.map((name) => [name, t < 1 ? between(name) : part[name]]);
         change({ ...part, ...Object.fromEntries(moved) });
@@ -374,6 +377,16 @@ export const live = (figure) => ({
       target.toggleAttribute("data-stuck", intersectionRatio < 1 && boundingClientRect.top > 0),
       { rootMargin: "0px 0px -1px 0px", threshold: [0, 1] });
     for (const row of el.querySelectorAll(".controls")) edge.observe(row);
+
+    // A figure that arrives does so once, as soon as most of it is seen and if no hand was faster.
+    const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+      if (!isIntersecting) return;
+      seen.disconnect();
+      if (still.matches || state() !== first) return;
+      glide(first, ARRIVAL, { ...first, ...JSON.parse(el.dataset.arrives) });
+      arriving = true;
+    }, { threshold: 0.6 });
+    if (el.dataset.arrives) seen.observe(el);
 
     el.live = { model, values };
     soon(); // and not at once: a page that is still being read would be laid out for it
