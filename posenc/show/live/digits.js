@@ -3,13 +3,14 @@ import { fixed, live, near, place } from "./runtime.js";
 import { turn } from "./dials.js";
 
 const digit = (p, k, base) => Math.floor((p + 0.5) / base ** k) % base;
-const smooth = (p, w, base) => ((base - 1) * (1 - Math.sin((p + 0.5) * w))) / 2;
+const hand = (p, w) => (p + 0.5) * w + Math.PI; // from 6 o'clock
+const smooth = (p, w, base) => ((base - 1) * (1 + Math.sin(hand(p, w)))) / 2;
 
 export default live({
   values({ p }, { inv_freq, words, base }) {
     const found = inv_freq.map((_, k) => digit(p, k, base));
     return {
-      hand: inv_freq.map((w) => (p + 0.5) * w),
+      hand: inv_freq.map((w) => hand(p, w)),
       at: p,
       digit: found,
       digit_said: found.map(String),
@@ -22,7 +23,7 @@ export default live({
     return (
       `Position ${v.p_said} has the digits ${v.digit_said.join(" ")} in base ${base}, ` +
       "fastest first. The hands, which do not jump, say " +
-      `${v.smooth.map((s) => fixed(s, 2)).join(", ")}, from 0 (far right) to ${base - 1} (far left).`
+      `${v.smooth.map((s) => fixed(s, 2)).join(", ")}, from 0 (far left) to ${base - 1} (far right).`
     );
   },
   drags: {
@@ -32,10 +33,10 @@ export default live({
   goes: { word: ({ index }) => ({ p: index }) },
   tips: {
     hand: ({ index, state: { p }, data: { inv_freq } }) =>
-      `wheel ${index}: ${fixed(((p + 0.5) * inv_freq[index] * 180) / Math.PI, 0)}° from 12`,
+      `wheel ${index}: ${fixed((hand(p, inv_freq[index]) * 180) / Math.PI, 0)}° from 12`,
     place({ at: { x }, index, data: { inv_freq, base } }) {
       const [jumps, turns] = [digit(x, index, base), smooth(x, inv_freq[index], base)];
-      return [`at ${place(x)}: digit ${jumps}, without jumps ${fixed(turns, 2)}`, [x, -turns], [x, -jumps]];
+      return [`at ${place(x)}: digit ${jumps}, without jumps ${fixed(turns, 2)}`, [x, turns], [x, jumps]];
     },
   },
 });

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 import torch
+from torch import Tensor
 
 from posenc import angles, inverse_frequencies
 from posenc.show.live import dials
@@ -34,10 +35,9 @@ def digits(
     """A position as digits that jump, as wheels that turn smoothly, and as hands.
 
     Wheel k makes a turn in base^(k+1) positions. A word fills the place from half a position
-    before it to half a position after: there its digit jumps. The hands are half a position on, so
-    the digit is the part of the dial where a hand stands (in base 2: right half 0, left half 1),
-    and the wave, how far left its tip is, goes up and down with it: (base - 1) (1 - sin) / 2.
-    It is drawn downwards from 0: high is where the tip is far to the right, as with a sine.
+    before it to half a position after: there its digit jumps. The hands start at 6, half a position
+    on, so the digit is the part of the dial where a hand stands (in base 2: left half 0, right half
+    1), and the wave, how far right its tip is, goes up and down with it: (base - 1) (1 + sin) / 2.
 
     Args:
         words: the sentence; its first word is at position 0.
@@ -63,16 +63,19 @@ def digits(
     frequencies = 2 * math.pi / base * inverse_frequencies(2 * wheels, base=float(base**wheels))
     places = [base**k for k in range(wheels)]
 
+    def hands_at(p: Tensor) -> Tensor:
+        return angles(p + 0.5, frequencies) + torch.pi
+
     def values(state: State) -> dict:
         p = state["p"]
-        hands = angles(torch.tensor(p + 0.5, dtype=torch.float64), frequencies)
+        hands = hands_at(torch.tensor(p, dtype=torch.float64))
         found = [math.floor((p + 0.5) / unit) % base for unit in places]
         return {
             "hand": hands.tolist(),
             "at": p,
             "digit": found,
             "digit_said": [str(digit) for digit in found],
-            "smooth": ((base - 1) * (1 - hands.sin()) / 2).tolist(),
+            "smooth": ((base - 1) * (1 + hands.sin()) / 2).tolist(),
             "near_p": near(p, words),
             "p_said": place(p),
         }
@@ -82,11 +85,11 @@ def digits(
         return (
             f"Position {values['p_said']} has the digits {' '.join(values['digit_said'])} in base "
             f"{base}, fastest first. The hands, which do not jump, say {smooth}, from 0 (far "
-            f"right) to {base - 1} (far left)."
+            f"left) to {base - 1} (far right)."
         )
 
     x = torch.linspace(0, last, STEPS + 1, dtype=torch.float64)
-    smooth = (base - 1) * (1 - angles(x + 0.5, frequencies).sin()) / 2  # [steps, wheels]
+    smooth = (base - 1) * (1 + hands_at(x).sin()) / 2  # [steps, wheels]
 
     def column(k: int) -> Element:
         jumps = [(0.0, 0)]
@@ -97,7 +100,7 @@ def digits(
             line(jumps, class_="line faint"),
             line(list(zip(x.tolist(), smooth[:, k].tolist(), strict=True)), class_="line p"),
             x=(0, last),
-            y=(1.12 * (base - 1), -0.12 * (base - 1)),  # the digit 0 on top: up is right
+            y=(-0.12 * (base - 1), 1.12 * (base - 1)),
             yticks={0: "0", base - 1: str(base - 1)},
             xticks={0: "0", last: str(last)},
             height="5em",
@@ -108,12 +111,12 @@ def digits(
             data_drag="place",
             data_tip=f"place.{k}",
         )
-        turns = f"a turn in {base ** (k + 1)}"
+        turn = base ** (k + 1)
         digit = h("div", class_="digit", data_set=f"text:digit_said.{k}", aria_hidden="true")
-        caption = h("span", turns, class_="period", aria_hidden="true")
+        caption = h("span", f"a turn in {turn}", class_="period", aria_hidden="true")
         clock = dials.dial(
             k,
-            dials.places([p + 0.5 for p in range(len(words))], frequencies[k].item()),
+            dials.places([p + 0.5 + turn / 2 for p in range(len(words))], frequencies[k].item()),
             dials.hand(f"hand.{k}", "p"),
             below=[caption],
         )

@@ -107,8 +107,8 @@ def require_place(name: str, value: float, words: Sequence[str]) -> None:
 
 
 def controls(*parts: Element) -> Element:
-    """The controls under a figure: a row, or where there are many sliders two columns."""
-    many = sum("slider" in part.get("class", "") for part in parts) > 2
+    """The controls under a figure: a row, or where there are many two columns."""
+    many = len(parts) > 3 or sum("slider" in part.get("class", "") for part in parts) > 2
     return h("div", *parts, class_="controls many" if many else "controls")
 
 
@@ -238,7 +238,7 @@ def plot(
     Args:
         *marks: SVG in the units of the data, y upwards.
         x: data at the left and at the right end.
-        y: data at the bottom and at the top. If the bottom is the larger end, no drag can use y.
+        y: data at the bottom and at the top.
         xticks: where -> what stands there; "=name" follows the value of that name.
         yticks: likewise.
         xlabel: quantity and unit.
@@ -249,11 +249,10 @@ def plot(
         **attributes: of the picture, such as data_drag and data_tip.
     """
     (left, right), (low, high) = x, y
-    up = -1 if low < high else 1  # SVG counts downwards
     picture = h(
         "svg",
-        h("g", *marks, transform=f"scale(1 {up})"),
-        viewBox=f"{left:g} {up * high:g} {right - left:g} {abs(high - low):g}",
+        h("g", *marks, transform="scale(1 -1)"),  # SVG counts downwards
+        viewBox=f"{left:g} {-high:g} {right - left:g} {high - low:g}",
         preserveAspectRatio="none",
         aria_hidden="true",
         **attributes,
