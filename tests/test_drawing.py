@@ -35,6 +35,7 @@ from posenc.show.colours import (
     WEIGHTS,
     looks,
     method_colour,
+    variables,
 )
 from posenc.show.drawing import (
     _CONES,
@@ -209,10 +210,19 @@ class TestPictures:
         assert found["night",][0, 0].sum() > found["night",][1, 4].sum()  # the middle is dark
 
     def test_signed_numbers_have_the_colours_of_live_figures_in_both_themes(self):
-        for ramp, side in (("posenc.signed", 0), (DARK_SIGNED, 1)):
+        themes = variables().splitlines()
+        for ramp, theme in zip(("posenc.signed", DARK_SIGNED), themes, strict=True):
             ends = mpl.colormaps.get_cmap(ramp)([0.0, 1.0])
-            wanted = [mpl.colors.to_rgba(PALETTE[name][side]) for name in ("blue", "red")]
-            assert np.abs(ends - wanted).max() < 1e-6
+            names = [re.search(rf"--{name}: (#\w+)", theme)[1] for name in ("minus", "plus")]
+            assert np.abs(ends - mpl.colors.to_rgba_array(names)).max() < 1e-6
+
+    def test_weights_have_the_colours_of_live_figures_in_both_themes(self):
+        for ramp, theme in zip((WEIGHTS, DARK_WEIGHTS), variables().splitlines(), strict=True):
+            stops = [re.search(rf"--weight-{i}: (#\w+)", theme)[1] for i in range(5)]
+            assert (
+                np.abs(ramp([0, 0.25, 0.5, 0.75, 1.0]) - mpl.colors.to_rgba_array(stops)).max()
+                < 0.01
+            )
 
     def test_red_is_told_from_amber_in_the_dark(self):  # bars stand beside hands
         for eye, least in (("all", 0.19), ("no red", 0.19), ("no green", 0.14)):

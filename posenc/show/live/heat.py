@@ -34,7 +34,8 @@ def weighed(shares: Tensor) -> list[Element]:
     layers = []
     for ramp, kind in ((WEIGHTS, "day"), (DARK_WEIGHTS, "night")):
         picture = Image.fromarray(ramp(shares.numpy(), bytes=True)[..., :3])
-        layers.append(h("img", class_=f"first {kind}", src=_packed(picture), alt=""))
+        look = f"--map:url({_packed(picture)})"
+        layers.append(h("i", class_=f"first {kind}", style=look, aria_hidden="true"))
     return [*layers, h("canvas", aria_hidden="true")]
 
 
