@@ -107,13 +107,13 @@ class Graded:
 
     @property
     def ungraded(self) -> str:
-        """Why there are no points; who could not be read may get some from a person."""
-        return self.fault or self.unread * (not self.total)
+        """Why there are no points, unless a person has given some."""
+        return (self.fault or self.unread) * (not self.total)
 
     @property
     def pending(self) -> list[str]:
         """The questions that nobody has given points for, though there is something to grade."""
-        if self.fault:
+        if self.ungraded:
             return []
         return [mark.asked.name for mark in self.marks if mark.score is None]
 

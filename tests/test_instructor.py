@@ -74,7 +74,8 @@ def verdict(*, passed, misconception="", fault="it gives 1"):
 
 
 def graded(student, passed=2, given=6.0, misconception="", **settings):
-    """One who passed some of two tests, and was given points for what he wrote."""
+    """One who passed some of two tests, and was given points for an answer; a fault has none."""
+    passed, given = (0, None) if settings.get("fault") else (passed, given)
     verdicts = [
         verdict(passed=n < passed, misconception="" if n < passed else misconception)
         for n in range(2)
@@ -188,13 +189,13 @@ def test_two_notebooks_of_one_student_are_not_chosen_from(export):
 
 
 def test_what_was_not_graded_is_not_in_the_gradebook(export):
-    older = graded("doejane: a.ipynb", passed=0, id="", fault="a-1.ipynb is newer, and was graded")
+    older = graded("doejane: a.ipynb", id="", fault="a-1.ipynb is newer, and was graded")
     text, said = export(CANVAS).fill([graded("doejane", id="11"), older])
     assert (rows(text)[3][-1], said) == ("10", [])
 
 
 def test_a_file_that_cannot_be_read_is_no_zero_in_the_gradebook(export):
-    broken = graded("roejo", passed=0, id="12", fault="it cannot be read as a notebook")
+    broken = graded("roejo", id="12", fault="it cannot be read as a notebook")
     text, said = export(CANVAS).fill([broken])
     assert rows(text)[4][-1] == "3"
     assert said == ["roejo: not graded: it cannot be read as a notebook"]
@@ -389,8 +390,10 @@ def test_who_hands_in_what_nobody_can_read_waits_for_no_points(tmp_path):
     positions = Assignment.find("01_position_problem")
     found = [submissions.Submission(name, f"{name}.ipynb", content=b"") for name in ("ann", "eve")]
     found[0] = dataclasses.replace(found[0], content=b'{"cells": []}')
+    found.append(submissions.Submission("pia", "pia.pdf", fault="it is no notebook"))
     results = {"ann": empty(""), "eve": empty("it cannot be read as a notebook")}
-    ann, eve = grade.graded(found, results, positions)
+    results["pia"] = empty("it is no notebook")
+    ann, eve, pia = grade.graded(found, results, positions)
     assert (ann.pending, eve.pending, eve.total) == (["order_proof"], [], 0)
     assert (ann.ungraded, eve.ungraded) == ("", "it cannot be read as a notebook")
     page = BeautifulSoup(feedback.page("Positions", eve), "html.parser")
@@ -400,9 +403,13 @@ def test_who_hands_in_what_nobody_can_read_waits_for_no_points(tmp_path):
     page = BeautifulSoup(pages.class_page(positions, [ann, eve], alike), "html.parser")
     assert "eve, not graded: it cannot be read" in page.select_one("[aria-labelledby=look]").text
     path = tmp_path / "written.csv"
+    assert (pia.pending, pia.ungraded) == ([], "it is no notebook")
     path.write_text("student,question,points,comment\neve,order_proof,2,sent again\n")
     written.merge(path, [eve])
-    assert (eve.total, eve.ungraded) == (2, "")  # a person may give points nevertheless
+    path.write_text("student,question,points,reason\npia,order_proof,1,read on paper\n")
+    written.override(path, [pia])
+    totals = [(one.total, one.ungraded, one.pending) for one in (eve, pia)]
+    assert totals == [(2, "", []), (1, "", [])]  # a person may give points nevertheless
 
 
 def test_a_table_that_is_saved_with_semicolons_is_told_so(tmp_path):
@@ -953,9 +960,7 @@ def test_in_moodle_the_latest_notebook_counts_and_its_page_goes_back(tmp_path):
     (one,) = (one for one in found if not one.fault)
     assert one.file == f"{folder}/a_new.ipynb"
     assert one.remark.startswith("2 notebooks; graded: ")
-    marked = [
-        graded(o.student, file=o.file, fault=o.fault, passed=2 * (not o.fault)) for o in found
-    ]
+    marked = [graded(o.student, file=o.file, fault=o.fault) for o in found]
     options = argparse.Namespace(show_right=False)
     outputs.write_all(tmp_path / "out", Assignment.find("05_rope"), marked, options)
     with zipfile.ZipFile(tmp_path / "out" / "feedback.zip") as archive:
@@ -1929,7 +1934,7 @@ def assignment():
 def test_the_class_page_counts_students_and_misconceptions(assignment):
     wrong = "rows <reversed>"
     marked = [graded(n, passed=0, given=None, misconception=wrong) for n in ("<b>ann", "bob")]
-    marked += [graded("cy"), graded("dan", passed=1), graded("old", passed=0, fault="is newer")]
+    marked += [graded("cy"), graded("dan", passed=1), graded("old", fault="is newer")]
     alike = similar.Alike([(0.93, "<b>ann", "bob")], ["cy"])
     soup = BeautifulSoup(pages.class_page(assignment, marked, alike), "html.parser")
     text = " ".join(soup.get_text(" ").split())
