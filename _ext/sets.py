@@ -5,7 +5,8 @@
 After the words stand the figure's name and its controls with their values, as the control has them:
 a number of the slider's axis, an option, `on` or `off`; of a drawing by `explore` what is written
 beside the slider. What the figure does not have is a warning. `book.js` hands the state to the
-figure. Without a script, on paper and in Colab the words are words.
+figure; words of a single slider can be pulled, too, and have a knob. Without a script, on paper and
+in Colab the words are words.
 """
 
 import json
@@ -58,6 +59,8 @@ def check(app: Sphinx, doctree: nodes.document) -> None:
                 raise ValueError(f"no live figure of this page, they are {sorted(figures)}")
             figure, wanted = figures[node["figure"]], node["wanted"]
             node["state"] = {name: state(figure, name, told) for name, told in wanted.items()}
+            sliders = {control["name"] for control in figure.select("[type=range]")}
+            node["pulls"] = len(wanted) == 1 and sliders >= wanted.keys()
         except ValueError as error:
             log.warning("{set} of %s: %s", node["figure"], error, location=node)
 
@@ -92,9 +95,10 @@ def state(figure: Tag, name: str, told: str) -> float | bool | str:
 
 def visit_sets(writer: HTML5Translator, node: sets) -> None:
     """Open a button that a script enables."""
+    look = "sets" + " short" * (len(node.astext()) < SHORT) + " pulls" * node.get("pulls", False)
+    title = "Press, or pull to a side" if node.get("pulls") else "Show this in the figure"
     more = {"data-of": node["figure"], "data-state": json.dumps(node.get("state", {}))}
-    more |= {"type": "button", "title": "Show this in the figure", "disabled": ""}
-    look = "sets short" if len(node.astext()) < SHORT else "sets"
+    more |= {"type": "button", "title": title, "disabled": ""}
     writer.body.append(writer.starttag(node, "button", "", CLASS=look, **more))
 
 

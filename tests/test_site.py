@@ -962,6 +962,21 @@ class TestEveryPageOnAPhone:
         expect_none(accessibility_problems(visited.page))
 
 
+SHIFTED = """() => new Promise((done) => {
+  new PerformanceObserver((list) => done(list.getEntries().reduce((sum, e) => sum + e.value, 0)))
+    .observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(0), 300);
+})"""
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_nothing_moves_when_a_page_is_opened(browser, home, page, viewport):
+    with visit(browser, home, page, viewport=viewport) as visited:
+        visited.open()  # again: the faces are there before the text
+        assert visited.page.evaluate(SHIFTED) < 0.02
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
 def test_the_cover_says_it_all_without_scrolling(browser, home, size):
     viewport = dict(zip(("width", "height"), size, strict=True))
@@ -1491,6 +1506,37 @@ class TestSets:
                 else:
                     assert 48 <= box["y"] < box["y"] + box["height"] < 901
             expect_none(visited.problems)
+
+    def test_words_of_a_slider_pull_it_as_far_as_its_knob_goes(self, browser, home):
+        window = {"width": 1440, "height": 900}
+        with visit(browser, home, CHAPTERS[4], viewport=window, reduced_motion="reduce") as visited:
+            page = visited.page
+            open_everything(page)
+            button = page.get_by_role("button", name="distance", exact=True).first
+            preset = json.loads(button.get_attribute("data-state"))["d"]
+            name = button.get_attribute("data-of")
+            button.evaluate(INTO_VIEW)
+            settle(page)
+            before = page.evaluate(self.STATE, name)["d"]
+            slider = page.locator(f"#{name} [name=d]")
+            step = slider.evaluate("(e) => e.offsetWidth / (e.max - e.min)")
+            box = button.bounding_box()
+            x, y = box["x"] + 8, box["y"] + box["height"] / 2
+            page.mouse.move(x, y)
+            page.mouse.down()
+            page.mouse.move(x + 5.3 * step, y, steps=5)
+            assert slider.evaluate("(e) => +e.value") == pytest.approx(before + 5.3, abs=0.05)
+            page.mouse.up()
+            assert before + 5 != preset
+            assert page.evaluate(self.STATE, name)["d"] == before + 5  # it rests at a word
+            assert page.evaluate("getSelection().isCollapsed")
+            assert self.arrived(page, button)["d"] == preset  # a press is a press
+
+    def test_only_words_of_one_slider_have_a_knob_to_pull(self, browser, home):
+        with visit(browser, home, CHAPTERS[6]) as visited:
+            chosen = visited.page.locator(".sets[data-state*=line]")
+            assert chosen.count() >= 2
+            assert not any("pulls" in e.get_attribute("class") for e in chosen.all())
 
     @pytest.mark.parametrize(
         ("page", "words"),

@@ -169,6 +169,36 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
+// Words that set a single slider pull it, too: to a side, as far as the knob of the slider goes.
+let pulling = null; // the slider, from when it has moved until the press has ended
+document.addEventListener("pointerdown", (down) => {
+  pulling = null;
+  const button = down.target.closest?.("button.pulls");
+  if (!button || down.button) return;
+  const [name] = Object.keys(JSON.parse(button.dataset.state));
+  const slider = document.querySelector(`#${button.dataset.of} .live [name="${name}"]`);
+  const from = +slider.value;
+  const pull = ({ clientX }) => {
+    const by = clientX - down.clientX;
+    if (!pulling && Math.abs(by) < 4) return;
+    pulling = slider;
+    slider.value = from + (by / slider.offsetWidth) * (slider.max - slider.min);
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  button.setPointerCapture(down.pointerId);
+  button.addEventListener("pointermove", pull);
+  button.addEventListener("lostpointercapture", () => {
+    button.removeEventListener("pointermove", pull);
+    pulling?.dispatchEvent(new Event("change", { bubbles: true }));
+  }, { once: true });
+});
+document.addEventListener("selectstart", (event) => pulling && event.preventDefault());
+document.addEventListener("click", (event) => {
+  if (!pulling || !event.detail) return; // a press by keyboard has none
+  event.stopImmediatePropagation(); // it was pulled, and stays where it is
+  pulling = null;
+}, true);
+
 // Words in a sentence that set a figure. One that is out of view is gone to; Back leads back. Of one
 // that is too high for the window, the top is shown: there is what the words speak of.
 const fits = ({ top, bottom }) =>

@@ -1,6 +1,8 @@
 // Words and a row of clocks: where a word stands is what the clocks show.
-import { fixed, live, near, nearest, place, quoted } from "./runtime.js";
+import { fixed, live, near, nearest, place, quoted, TAU } from "./runtime.js";
 import { turn } from "./dials.js";
+
+const period = (words) => fixed(words, words < 10 ? 1 : 0);
 
 export default live({
   values({ p }, { inv_freq, words, links }) {
@@ -29,6 +31,6 @@ export default live({
   tips: {
     hand: ({ index, state: { p }, data: { inv_freq } }) =>
       `pair ${index}: ${fixed((p * inv_freq[index] * 180) / Math.PI, 0)}° from 12\n` +
-      `${fixed(inv_freq[index], 3)} radians a word`,
+      `once round in ${period(TAU / inv_freq[index])} words`,
   },
 });
