@@ -1532,6 +1532,36 @@ class TestSets:
             assert page.evaluate("getSelection().isCollapsed")
             assert self.arrived(page, button)["d"] == preset  # a press is a press
 
+    def test_a_finger_pulls_words_to_a_side_and_scrolls_from_them_up(self, browser, home):
+        phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+        with visit(browser, home, CHAPTERS[4], **phone, reduced_motion="reduce") as visited:
+            page = visited.page
+            open_everything(page)
+            button = page.get_by_role("button", name="distance", exact=True).first
+            name = button.get_attribute("data-of")
+            fingers = page.context.new_cdp_session(page)
+
+            def swipe(right: int, up: int) -> tuple[float, float]:
+                """Move a finger from the words; the distance, and how far was scrolled."""
+                button.evaluate(INTO_VIEW)
+                settle(page)
+                before, box = page.evaluate("scrollY"), button.bounding_box()
+                for step in range(12):
+                    kind = "touchMove" if step else "touchStart"
+                    at = {"x": box["x"] + 15 + right * step, "y": box["y"] + 8 - up * step}
+                    fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [at]})
+                    page.wait_for_timeout(16)
+                fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+                return page.evaluate(self.STATE, name)["d"], page.evaluate("scrollY") - before
+
+            first = page.evaluate(self.STATE, name)["d"]
+            pulled, scrolled = swipe(right=8, up=0)
+            assert pulled > first + 5
+            assert abs(scrolled) < 5
+            stayed, scrolled = swipe(right=0, up=12)
+            assert stayed == pulled
+            assert scrolled > 50
+
     def test_only_words_of_one_slider_have_a_knob_to_pull(self, browser, home):
         with visit(browser, home, CHAPTERS[6]) as visited:
             chosen = visited.page.locator(".sets[data-state*=line]")
