@@ -121,6 +121,9 @@ def draft(app: Sphinx, docname: str) -> NotebookNode:
             text.append(part)
             continue
         flush()
+        for index in part.get("joined", ()):  # see `_ext/fold.py`
+            seen.append(index)
+            cells.append(code_cell(notebook.cells[index], None, docname))
         seen.append(part["cell_index"])
         caption = markdown.caption(part)
         cells.append(code_cell(notebook.cells[seen[-1]], caption, docname))

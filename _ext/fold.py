@@ -10,7 +10,8 @@
 
 Code cells with the tag `trap` or `detail` that directly follow move into the fold of that name. A
 fold needs no script and works by keyboard. On paper it is open. An `admonition` of the class
-`dropdown` is a fold as well.
+`dropdown` is a fold as well. Folded code that shows nothing stands in the next fold of code, or in
+the next seal: two that open in a row would ask for two clicks to read what belongs together.
 """
 
 from docutils import nodes
@@ -19,7 +20,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
-from _ext.cells import adopt, has_tag, is_cell
+from _ext.cells import adopt, has_tag, is_cell, next_to, part
 
 LABELS = {"trap": "Trap: ", "detail": ""}  # what stands before the title
 
@@ -68,6 +69,26 @@ def close_dropdowns(app: Sphinx, doctree: nodes.document) -> None:
         box.replace_self(fold("", summary("", *title.children), *rest, classes=["dropdown"]))
 
 
+def join(app: Sphinx, doctree: nodes.document) -> None:
+    """Move folded code that shows nothing into the fold that directly follows.
+
+    That cell has the indices of those that it took in as "joined".
+    """
+    for cell in list(doctree.findall(is_cell)):
+        after = next_to(cell)
+        if _is_folded(cell) and not part(cell, "cell_code_output").children and after is not None:
+            is_seal = isinstance(after, fold) and "seal" in after["classes"]
+            if is_seal or _is_folded(after):
+                goal = next(after.findall(is_cell))
+                part(goal, "cell_code_source")[:0] = part(cell, "cell_code_source").children
+                goal["joined"] = [*cell.get("joined", ()), cell["cell_index"]]
+                cell.parent.remove(cell)
+
+
+def _is_folded(node: nodes.Node) -> bool:
+    return is_cell(node) and node.get("hide_mode") == "input"
+
+
 def element(name: str) -> dict:
     """The visitors that write a node as an HTML element of this name."""
 
@@ -81,11 +102,15 @@ def element(name: str) -> dict:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the nodes and the directives; cells are gathered before anything wraps them."""
+    """Register the nodes and the directives; cells are gathered before anything wraps them.
+
+    They are joined when seals have been judged, each by its own code.
+    """
     app.add_node(fold, **element("details"))
     app.add_node(summary, **element("summary"))
     for name in LABELS:
         app.add_directive(name, Aside)
     app.connect("doctree-read", gather, priority=400)
     app.connect("doctree-read", close_dropdowns, priority=400)
+    app.connect("doctree-read", join, priority=460)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -72,8 +72,18 @@ def close(app: Sphinx, doctree: nodes.document) -> None:
         at = cell.parent.index(cell)
         cell.parent[at] = seal = fold("", line, classes=[TAG])
         seal.append(cell)
+
+
+def gather(app: Sphinx, doctree: nodes.document) -> None:
+    """Put seals that follow one another behind one line, if they are many."""
     for parent in {seal.parent for seal in doctree.findall(_is_seal)}:
-        _gather(parent)
+        for are_seals, found in groupby(list(parent), _is_seal):
+            seals = list(found)
+            if are_seals and len(seals) >= MANY:
+                at = parent.index(seals[0])
+                del parent[at : at + len(seals)]
+                text = f"{len(seals)} claims checked"
+                parent.insert(at, fold("", _line(text), *seals, classes=["seals"]))
 
 
 def _line(text: str) -> summary:
@@ -84,19 +94,9 @@ def _is_seal(node: nodes.Node) -> bool:
     return isinstance(node, fold) and TAG in node["classes"]
 
 
-def _gather(parent: nodes.Element) -> None:
-    """Put seals that follow one another behind one line, if they are many."""
-    for are_seals, found in groupby(list(parent), _is_seal):
-        seals = list(found)
-        if are_seals and len(seals) >= MANY:
-            at = parent.index(seals[0])
-            del parent[at : at + len(seals)]
-            text = f"{len(seals)} claims checked"
-            parent.insert(at, fold("", _line(text), *seals, classes=["seals"]))
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register with Sphinx."""
+    """Register with Sphinx; between the two, folded code moves into seals that it stands before."""
     app.setup_extension("_ext.fold")
     app.connect("doctree-read", close, priority=450)
+    app.connect("doctree-read", gather, priority=470)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

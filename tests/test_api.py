@@ -2,13 +2,12 @@
 
 import pydoc
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import bs4
 import pytest
 import yaml
+from small_book import sphinx
 from sphinx.util.inventory import InventoryFile
 
 import posenc
@@ -35,8 +34,7 @@ def build(folder, page):
     reference = REFERENCE.read_text()
     (folder / "api.md").write_text(reference.replace("{doc}", ""))  # chapters are not here
     (folder / "index.md").write_text(f"# Page\n\n{page}\n\n```{{toctree}}\napi\n```\n")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", str(folder), str(folder / "out")]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return sphinx(folder)
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +12,7 @@ import pytest
 from docutils import nodes
 from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from small_book import sphinx
 from sphinx.errors import SphinxError
 
 from _ext import about, cover, formulas, lines, mend, seal, search, sets, signs
@@ -77,8 +76,7 @@ def build(folder, *extensions, settings="", **pages):
             nbformat.write(
                 new_notebook(cells=page, metadata=PYTHON), folder / "chapters" / f"{name}.ipynb"
             )
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", str(folder), str(folder / "out")]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = sphinx(folder)
     found = (folder / "out" / "chapters").glob("*.html")
     return run, {p.stem: bs4.BeautifulSoup(p.read_text(), "html.parser") for p in found}
 
@@ -117,6 +115,22 @@ class TestSeal:
         assert [len(one.select(":scope > .seal .cell")) for one in found] == [many] * lines
         assert len(pages["index"].select(".seal")) == many + 2
 
+    def test_code_that_stands_before_one_is_in_it_and_is_not_judged_with_it(self, tmp_path):
+        page = [new_markdown_cell("# T")]
+        for is_seal in (1, 0, 0, 1, 0, 1, 0):
+            sealed = cell(SEAL, "seal", printed="x is small\n")
+            page.append(sealed if is_seal else cell("assert y", "hide-input"))
+        run, pages = build(tmp_path, "_ext.seal", index=page)
+        assert run.returncode == 0, run.stderr
+        assert pages["index"].select_one(".seals > summary").text == "✓ 3 claims checked"
+        seals = pages["index"].select(".seals > .seal")
+        code = [[block.text.strip() for block in seal.select("pre")] for seal in seals]
+        assert code == [[SEAL], ["assert y", "assert y", SEAL], ["assert y", SEAL]]
+        assert len(pages["index"].select("details.hide")) == 1  # what stands before none is alone
+        false = cell("print(1)", "seal", printed="1\n")
+        run, _ = build(tmp_path, "_ext.seal", index=[*page[:1], page[2], false])
+        assert "a seal must assert" in run.stderr
+
     @pytest.mark.parametrize(
         ("source", "printed", "message"),
         [
@@ -151,6 +165,22 @@ class TestSeal:
             run, _ = build(tmp_path, "_ext.seal", index=[new_markdown_cell("# T"), false])
             assert run.returncode != 0
             assert "a seal must" in run.stderr
+
+
+class TestJoin:
+    def test_folded_code_that_shows_nothing_stands_in_the_next_fold(self, tmp_path):
+        page = [new_markdown_cell("# T")]
+        for letter in "abcabcdacatae":  # c shows something, d and e are not folded, t is a trap
+            shown, tags = (letter if letter == "c" else None), ["hide-input"][letter in "de" :]
+            is_trap, trap = letter == "t", new_markdown_cell("```{trap} One\nText.\n```")
+            page.append(trap if is_trap else cell(letter, *tags, printed=shown))
+        run, pages = build(tmp_path, "_ext.fold", index=page)
+        assert run.returncode == 0, run.stderr
+        folds = pages["index"].select("details.hide")
+        code = ["".join(block.text.strip() for block in fold.select("pre")) for fold in folds]
+        assert code == ["abc", "abc", "ac", "a", "a"]
+        cells = [one for one in pages["index"].select(".cell") if not one.details]
+        assert [one.pre.text.strip() for one in cells] == ["d", "e"]
 
 
 @pytest.mark.parametrize(("kind", "label"), [("trap", "Trap: "), ("detail", "")])
@@ -449,10 +479,10 @@ def test_a_style_sheet_that_figures_bring_stands_once_on_a_page(tmp_path):
 def test_a_changed_style_sheet_is_copied_though_no_page_has_changed(tmp_path):
     own = ROOT / "_ext" / "static"
     settings = f"html_static_path = [{str(own)!r}]"
-    run, _ = build(tmp_path, "_ext.mend", settings=settings, index="# T")
+    build(tmp_path, "_ext.mend", settings=settings, index="# T")
     copied = tmp_path / "out" / "_static" / "book.css"
     copied.write_text("/* of an earlier build */")
-    assert subprocess.run(run.args, check=False).returncode == 0
+    assert sphinx(tmp_path).returncode == 0
     assert copied.read_text("utf-8") == mend.terse((own / "book.css").read_text("utf-8"))
 
 
