@@ -370,6 +370,21 @@ class TestBoth:
         assert len([text for text in phone.select("text") if text.text == "word3"]) == 4
         assert without_names(figure) == before
 
+    def test_a_third_matrix_stands_in_the_middle_below_two_and_is_as_large(self):
+        figure, axes = plt.subplots(1, 3, figsize=(7.4, 2.9))
+        for ax in axes:
+            ax.imshow(torch.rand(6, 6).numpy())
+        before = without_names(figure)
+        phone = BeautifulSoup(draw_both(figure)[1], "html.parser").svg
+        pictures = [image for image in phone.select("image") if image.get("height") == "6"][::2]
+        places = [[*map(float, re.findall(r"[\d.]+", one["transform"]))] for one in pictures]
+        sides, left, top = ([place[i] for place in places] for i in (0, 4, 5))
+        assert left[2] == pytest.approx((left[0] + left[1]) / 2, abs=5)
+        assert top[0] == pytest.approx(top[1], abs=1)
+        assert top[2] > top[0] + 6 * sides[0]
+        assert max(sides) < 1.03 * min(sides)
+        assert without_names(figure) == before
+
     def test_a_heat_map_has_a_frame_and_is_square_on_a_screen(self):
         figure, axes = plt.subplots(1, 3, figsize=(7.4, 2.9))
         for ax in axes:

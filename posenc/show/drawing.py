@@ -282,7 +282,10 @@ def _replace(old: Legend, new: Legend, kept: ExitStack) -> None:
 
 
 def _stack(figure: Figure, plots: list[Axes], kept: ExitStack) -> None:
-    """Plots below one another, or matrices and clocks in two columns; square ones stay square."""
+    """Plots below one another, or matrices and clocks in two columns; square ones stay square.
+
+    A matrix or a clock that is left over stands in the middle below the others.
+    """
     shapes = [_shape(ax) for ax in plots]
     square = all(rows == columns for rows, columns in shapes)
     before = [ax.get_subplotspec() for ax in plots]
@@ -301,15 +304,18 @@ def _stack(figure: Figure, plots: list[Axes], kept: ExitStack) -> None:
             high = 1.1 * width / columns  # high enough for any letters
         figure.set_size_inches(width, rows * high)
         _set_apart(figure, kept)
-        grid = GridSpec(rows, columns, figure=figure)
+        bars = len(figure.axes) - len(plots)  # they are laid out beside their columns
+        is_odd = columns == 2 and len(plots) % 2 == 1 and (square or clocks) and not bars
+        wide = 2 if is_odd else 1  # columns of the grid for a plot: the last stands between
+        grid = GridSpec(rows, wide * columns, figure=figure)
         under = shape == [(2, 2)] and not square  # what stood below one another still does
         order = [plots[i] for i in (0, 2, 1, 3)] if under else plots
         kept_in = {id(ax): spec for ax, spec in zip(plots, before, strict=True)}
         for n, ax in enumerate(order):
             row, column = divmod(n, columns)
             kept.callback(ax.set_subplotspec, kept_in[id(ax)])
-            odd = clocks and not column and n == len(order) - 1
-            ax.set_subplotspec(grid[row, :] if odd else grid[row, column])
+            start = 1 if is_odd and n == len(order) - 1 else wide * column
+            ax.set_subplotspec(grid[row, start : start + wide])
             shared = {"labelleft": not column, "labelbottom": not under}
             for (side, on), axis in zip(shared.items(), (ax.yaxis, ax.xaxis), strict=True):
                 if on and not axis.get_tick_params()[side]:

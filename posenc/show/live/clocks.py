@@ -129,7 +129,7 @@ def _ghost(i: int, turn: float) -> Element:
 
 def _legend() -> Element:
     """What the thin marks of a clock mean."""
-    texts = {"same": "the same word elsewhere", "other": "another word"}
+    texts = {"same": "the same word elsewhere", "other": "each word's place"}
     return h(
         "div", *(h("span", text, class_=kind) for kind, text in texts.items()), class_="legend"
     )

@@ -9,7 +9,7 @@ from torch import Tensor
 from posenc import angles
 from posenc.show.live.marks import fixed, grouped, h
 
-RADIUS = 44  # of a dial, in its own units: 100 across
+RADIUS = 44  # of a dial, in its own units: 94 across
 
 
 def hand(value: str, colour: str) -> Element:
@@ -40,8 +40,8 @@ def dial(
         h("circle", r=RADIUS, class_="rim"),
         *marks,
         h("circle", r=2.4, class_="pin"),
-        h("circle", r=49, class_="hit", data_drag=name, data_tip=name),
-        viewBox="-50 -50 100 100",
+        h("circle", r=47, class_="hit", data_drag=name, data_tip=name),
+        viewBox="-47 -47 94 94",
         aria_hidden="true",
     )
     return h("div", *above, face, *below, class_="clock")

@@ -58,10 +58,10 @@ def lines(
     """Lines of measured or computed values, each named at its right end; one is in front.
 
     All have their values at a place to drag, beside the names. On a phone the names stand below,
-    and in the picture that of the line in front, where it meets no line. A line may end before
-    the others (nan from there on), and has no value beyond. Methods have the colours and names
-    that they have everywhere; the second line of a colour is dashed. Where all of x are whole
-    numbers, so is the place.
+    the highest line's first, and in the picture that of the line in front, where it meets no line.
+    A line may end before the others (nan from there on), and has no value beyond. Methods have the
+    colours and names that they have everywhere; the second line of a colour is dashed. Where all
+    of x are whole numbers, so is the place.
 
     Args:
         x: [n], rising; positive if the scale is "log".
@@ -267,7 +267,8 @@ def lines(
         if there and abs(share - at) > 0.2 * LETTERS / HEIGHT
     ]
     box = {"viewBox": "0 0 100 100", "preserveAspectRatio": "none"}  # or they are blurred
-    names_beside = [h("svg", *leads, class_="leads", **box), *named]
+    from_above = [named[i] for i in sorted(range(len(named)), key=lambda i: -heights[i])]
+    names_beside = [h("svg", *leads, class_="leads", **box), *from_above]
     stands = "at ", h("b", data_set="text:x_said")  # what all values beside the names are at
     picture.append(h("div", *stands, class_="stands", aria_hidden="true"))
     picture.append(h("div", *names_beside, class_="names", style=room, aria_hidden="true"))
