@@ -256,6 +256,7 @@ class TestComparing:
         )
         assert compared(window, guess, [0.9, 0.5, 0.6, 0.4])[1].startswith("Close enough: ")
         assert compared(window, guess, [0.1, 0.9, 0.9, 0.9])[1].startswith("Not quite: ")
+        assert compared(window, guess, [0.1, 1, 1, 1])[1].startswith("Far off: ")
 
     def test_the_number_set_stands_beside_its_slider_and_then_beside_the_true_one(self, window):
         look = {"low": 1, "high": 1_000_000, "log": True, "within": 2, "says": "So."}
@@ -265,7 +266,7 @@ class TestComparing:
         assert compared(window, guess, [1])[1] == far
         numbers, said = compared(window, guess_angle(math.pi, within=0.3, says=""), [0.25])
         assert numbers == ["0.25 of a turn"]
-        assert said == "Not quite: it is 0.5 of a turn, and you said 0.25 of a turn."
+        assert said == "Far off: it is 0.5 of a turn, and you said 0.25 of a turn."
 
     @pytest.mark.parametrize(
         ("guess", "says"),

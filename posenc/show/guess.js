@@ -69,10 +69,9 @@
   const spoken = (share) =>
     data.kind === "angle" ? `${rounded(share, 2)} of a turn` : rounded(number(share), 3);
 
-  // A place is far off beyond three times what is still right.
-  const close = (far, right) => right ? "Close enough"
-    : data.kind === "point" && far > (data.log ? data.within ** 3 : 3 * data.within) ? "Far off"
-    : "Not quite";
+  // Far off is what misses by more than three times what is still right.
+  const limit = data.kind === "point" && data.log ? data.within ** 3 : 3 * data.within;
+  const close = (far, right) => right ? "Close enough" : far > limit ? "Far off" : "Not quite";
 
   // What is true and what was said, or how far off a curve is.
   function verdict(v, far, right, miss) {

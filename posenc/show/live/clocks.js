@@ -16,12 +16,13 @@ export default live({
     };
   },
   describe({ p }, { at }, { words }) {
-    if (at.includes(".")) {
-      const two = [0, 1].map((step) => quoted(words[Math.floor(p) + step]));
-      return `Position ${at}, between ${two.join(" and ")}: no word stands here.`;
-    }
     const here = nearest(p);
     const others = [...words.keys()].filter((i) => i !== here && words[i] === words[here]);
+    if (at.includes(".")) {
+      const two = [0, 1].map((step) => quoted(words[Math.floor(p) + step]));
+      const said = `Position ${at}, between ${two.join(" and ")}.`;
+      return others.length ? `${said} Dashed: ${quoted(words[here])} elsewhere.` : said;
+    }
     const said = `Position ${at}: ${quoted(words[here])}. `;
     if (!others.length) return said + "No other word is the same.";
     return said + `The same word stands at ${others.join(", ")}, with its hands elsewhere.`;

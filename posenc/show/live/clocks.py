@@ -75,11 +75,12 @@ def clocks(
         }
 
     def describe(state: State, values: dict) -> str:
-        if "." in values["at"]:
-            two = [quoted(words[math.floor(state["p"]) + step]) for step in (0, 1)]
-            return f"Position {values['at']}, between {' and '.join(two)}: no word stands here."
         here = nearest(state["p"])
         others = [str(i) for i in _where(words, words[here]) if i != here]
+        if "." in values["at"]:
+            two = [quoted(words[math.floor(state["p"]) + step]) for step in (0, 1)]
+            said = f"Position {values['at']}, between {' and '.join(two)}."
+            return said + f" Dashed: {quoted(words[here])} elsewhere." * bool(others)
         said = f"Position {values['at']}: {quoted(words[here])}. "
         if not others:
             return said + "No other word is the same."
