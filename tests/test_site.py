@@ -387,6 +387,7 @@ def lay_out(page: Page) -> None:
 def accessibility_problems(page: Page, *, colours: bool = False) -> list[str]:
     """What axe-core finds with its default rules, or of `colours` alone."""
     lay_out(page)
+    settle(page)  # code that was just opened fades in
     # preload off: axe would ask for the style sheets once more. A drawing is one image with a name;
     # its thousand parts would cost a minute, and test_drawing.py knows their contrast.
     options, drawings = {"resultTypes": ["violations"], "preload": False}, [[".drawing svg"]]
