@@ -21,6 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
 from _ext.cells import adopt, has_tag, is_cell, next_to, part
+from _ext.lines import TABLE
 
 LABELS = {"trap": "Trap: ", "detail": ""}  # what stands before the title
 
@@ -85,6 +86,18 @@ def join(app: Sphinx, doctree: nodes.document) -> None:
                 cell.parent.remove(cell)
 
 
+def mark(app: Sphinx, doctree: nodes.document) -> None:
+    """Give cells classes by what they show: a style that asks for it acts only when it arrives."""
+    for cell in doctree.findall(is_cell):
+        shown = part(cell, "cell_code_output")
+        has = {
+            "shows": bool(shown.children),
+            "captioned": any(shown.findall(nodes.caption)),
+            "tabled": any(TABLE[:-1] in raw.astext() for raw in shown.findall(nodes.raw)),
+        }
+        cell["classes"] += [name for name, is_so in has.items() if is_so]
+
+
 def _is_folded(node: nodes.Node) -> bool:
     return is_cell(node) and node.get("hide_mode") == "input"
 
@@ -113,4 +126,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", gather, priority=400)
     app.connect("doctree-read", close_dropdowns, priority=400)
     app.connect("doctree-read", join, priority=460)
+    app.connect("doctree-read", mark, priority=480)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,10 +3,12 @@
 import functools
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from helpers import lacking
@@ -39,7 +41,10 @@ def launch(playwright: Playwright) -> Browser:
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves a folder below PREFIX, and nothing elsewhere."""
+    """Serves a folder below PREFIX, and nothing elsewhere.
+
+    What is asked for with `?until=` arrives in two pieces: its first so many bytes, the rest.
+    """
 
     def do_GET(self) -> None:
         if not self.path.startswith(PREFIX):
@@ -47,6 +52,13 @@ class Handler(SimpleHTTPRequestHandler):
             return
         self.path = self.path.removeprefix(PREFIX[:-1])
         super().do_GET()
+
+    def copyfile(self, source: BinaryIO, outputfile: BinaryIO) -> None:
+        _, _, until = self.path.partition("?until=")
+        if until:
+            outputfile.write(source.read(int(until)))
+            time.sleep(0.2)  # long enough for a browser to draw what is there
+        super().copyfile(source, outputfile)
 
     def log_message(self, *args) -> None:
         """Say nothing."""

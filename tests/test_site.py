@@ -601,7 +601,13 @@ def width_problems(page: Page) -> list[str]:
     problems = []
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
-        wide = page.evaluate("document.documentElement.scrollWidth")
+        wide = page.evaluate(
+            """() => { // a sidebar that slides pushes the article for a while
+              for (const move of document.getAnimations())
+                if (move instanceof CSSTransition) move.finish();
+              return document.documentElement.scrollWidth;
+            }"""
+        )
         problems += [f"at {width} the page is {wide} wide"] if wide > width else []
     return problems
 
@@ -982,6 +988,28 @@ def test_nothing_moves_when_a_page_is_opened(browser, home, page, viewport):
     with visit(browser, home, page, viewport=viewport) as visited:
         visited.open()  # again: the faces are there before the text
         assert visited.page.evaluate(SHIFTED) < 0.02
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_nothing_moves_while_a_page_arrives(browser, home, site, page):
+    """Cut where the first figure has begun and its caption is still to come."""
+    file = (site / page).read_bytes()
+    until = file.index(b"<article") + file[file.index(b"<article") :].index(b'class="live"') + 1000
+    with visit(browser, home, page, viewport=PHONE) as visited:
+        visited.page.goto(f"{home}{page}?until={until}")
+        visited.page.evaluate("document.fonts.ready.then(() => {})")
+        assert visited.page.evaluate(SHIFTED) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("name", "selector"),
+    [("shows", ":scope > .cell_output"), ("captioned", "figcaption"), ("tabled", "table.results")],
+)
+def test_a_class_says_what_a_cell_shows(site, name, selector):
+    cells = [cell for page in CHAPTERS for cell in soup(site / page).select("div.cell")]
+    said = [name in cell["class"] for cell in cells]
+    assert any(said)
+    assert said == [cell.select_one(selector) is not None for cell in cells]
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
