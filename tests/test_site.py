@@ -974,6 +974,14 @@ class TestEveryPageOnAPhone:
         open_everything(visited.page)
         expect_none(accessibility_problems(visited.page))
 
+    def test_code_goes_on_below(self, visited, site):
+        open_everything(visited.page)
+        codes = visited.page.locator("article .cell_input pre").evaluate_all(
+            "(all) => all.map((e) => [e.textContent, e.scrollWidth - e.clientWidth])"
+        )
+        written = [pre.text for pre in soup(site / visited.path).select("article .cell_input pre")]
+        assert codes == [[text, 0] for text in written]
+
 
 SHIFTED = """() => new Promise((done) => {
   new PerformanceObserver((list) => done(list.getEntries().reduce((sum, e) => sum + e.value, 0)))

@@ -80,6 +80,31 @@ const placeNotes = () => {
 document.addEventListener("DOMContentLoaded", placeNotes);
 narrow.addEventListener("change", placeNotes);
 
+// On a phone a line of code that is too long goes on below, further in: to its right nobody looks.
+const phone = matchMedia("(max-width: 600px)");
+const breakCode = () => {
+  if (!phone.matches) return;
+  for (const code of document.querySelectorAll("article .highlight pre:not(:has(> .line))")) {
+    const lines = [[]];
+    for (const token of code.childNodes)
+      for (const text of token.textContent.split(/(?<=\n)/)) {
+        const part = token.cloneNode();
+        part[token.nodeType === Node.TEXT_NODE ? "data" : "textContent"] = text;
+        lines.at(-1).push(part);
+        if (text.endsWith("\n")) lines.push([]);
+      }
+    code.replaceChildren(...lines.filter((parts) => parts.length).map((parts) => {
+      const line = document.createElement("span");
+      line.className = "line";
+      line.append(...parts);
+      line.style.setProperty("--in", `${line.textContent.search(/\S|$/) + 6}ch`);
+      return line;
+    }));
+  }
+};
+document.addEventListener("DOMContentLoaded", breakCode);
+phone.addEventListener("change", breakCode);
+
 // Definitions of terms are shown by the style sheet; Escape hides them until the pointer moves.
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") document.documentElement.classList.add("no-definitions");
