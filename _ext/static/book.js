@@ -88,9 +88,9 @@ const breakCode = () => {
     const lines = [[]];
     for (const token of code.childNodes)
       for (const text of token.textContent.split(/(?<=\n)/)) {
-        const part = token.cloneNode();
-        part[token.nodeType === Node.TEXT_NODE ? "data" : "textContent"] = text;
-        lines.at(-1).push(part);
+        if (token.nodeType === Node.TEXT_NODE) // where a bracket opens it may be broken
+          text.split(/(?<=[([])/).forEach((part, n) => lines.at(-1).push(...n ? [document.createElement("wbr"), part] : [part]));
+        else lines.at(-1).push(Object.assign(token.cloneNode(), { textContent: text }));
         if (text.endsWith("\n")) lines.push([]);
       }
     code.replaceChildren(...lines.filter((parts) => parts.length).map((parts) => {
