@@ -194,15 +194,24 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// Words that set a single slider pull it, too: to a side, as far as the knob of the slider goes.
+// Words that set a single slider pull it, too: to a side, as far as the knob of the slider goes, or by
+// the arrow keys.
+const sliderOf = ({ dataset: { of: figure, state } }) =>
+  document.querySelector(`#${figure} .live [name="${Object.keys(JSON.parse(state))[0]}"]`);
+document.addEventListener("keydown", (event) => {
+  const button = event.target.closest?.("button.pulls"), { key, shiftKey } = event;
+  if (!button || !key.startsWith("Arrow")) return;
+  event.preventDefault();
+  const slider = sliderOf(button);
+  slider.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
+  slider.dispatchEvent(new Event("change", { bubbles: true })); // what it shows is said
+});
 let pulling = null; // the slider, from when it has moved until the press has ended
 document.addEventListener("pointerdown", (down) => {
   pulling = null;
   const button = down.target.closest?.("button.pulls");
   if (!button || down.button) return;
-  const [name] = Object.keys(JSON.parse(button.dataset.state));
-  const slider = document.querySelector(`#${button.dataset.of} .live [name="${name}"]`);
-  const from = +slider.value;
+  const slider = sliderOf(button), from = +slider.value;
   const pull = ({ clientX }) => {
     const by = clientX - down.clientX;
     if (!pulling && Math.abs(by) < 4) return;

@@ -303,6 +303,7 @@
   }
   showAll();
   compare.addEventListener("click", () => {
+    root.classList.add("fresh");
     const detail = { right: revealAll(), guess: values() };
     root.dispatchEvent(new CustomEvent("guess:compared", { bubbles: true, detail }));
   });

@@ -47,6 +47,13 @@ _STYLE = """
 .guess [hidden] { display: none }
 .guess text.hint { opacity: 0.75 }
 .guess .between { fill: var(--book-amber, #b45309); opacity: 0.15; stroke: none }
+@media (prefers-reduced-motion: no-preference) { /* the true curve is drawn beside what was said */
+  .guess.curve.fresh :is(.truth, .between) { animation: guess-drawn 0.8s ease-out }
+}
+@keyframes guess-drawn {
+  from { clip-path: inset(-9px 100% -9px -9px) }
+  to { clip-path: inset(-9px) }
+}
 .guess .open:not(:empty) { margin-left: 1em; font: 0.95rem var(--book-sans, inherit) }
 @container (max-width: 30rem) { .guess .open:not(:empty) { display: block; margin: 0.4em 0 0 } }
 .guess button:disabled { /* it waits */

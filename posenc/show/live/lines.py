@@ -179,6 +179,10 @@ def lines(
     # of lines that leave the picture above, the first to go is named highest
     wanted = [s + gone * (s > TOP) for s, gone in zip(shares, left, strict=True)]
     heights = apart(wanted, LETTERS / HEIGHT)
+    flags = {name: (v, "soft") for name, v in upright.items()}
+    for name, (colour, _), top, gone in zip(names, looks(names), shares, left, strict=False):
+        if gone and top > TOP:
+            flags[_shown(name)] = last[name], colour
 
     def share(points: Sequence[tuple[float, float]]) -> Points:
         """Points as shares of the picture."""
@@ -241,7 +245,7 @@ def lines(
         ylabel=ylabel,
         height=f"{HEIGHT}em",
         over=[
-            *_flags(upright, ends),
+            *_flags(flags, ends),
             h("div", *inside, aria_hidden="true"),
             knob("--x:x --y:y", drag="at"),
             h(
@@ -254,7 +258,7 @@ def lines(
         data_drag="at",
         data_tip="at",
     )
-    picture.set("class", "plot named flagged" if upright else "plot named")
+    picture.set("class", "plot named flagged" if flags else "plot named")
     for tick in picture.find("div[@class='xticks']"):
         tick.set("data-set", "--x:x --letters:letters")  # it makes room for the place told there
         tick.set("style", f"{tick.get('style')};--own:{len(tick.text)}")
@@ -414,23 +418,21 @@ def _spoken(value: float, digits: int) -> str:
     return grouped(fixed(value, digits))
 
 
-def _flags(upright: Mapping[str, float], ends: tuple[float, float]) -> list[Element]:
-    """The names of upright lines, above the picture; of two neighbours the left stands left."""
-    places = sorted(upright.values())
+def _flags(named: Mapping[str, tuple[float, str]], ends: tuple[float, float]) -> list[Element]:
+    """Names above the picture, each at its place and in its colour.
+
+    There upright lines end, and others leave. Of two neighbours the left stands left.
+    """
+    places = sorted(at for at, _ in named.values())
     flags = []
-    for name, at in upright.items():
+    for name, (at, colour) in named.items():
         share = (at - ends[0]) / (ends[1] - ends[0])
         later = [p for p in places if p > at]
         crowded = later and (later[0] - at) / (ends[1] - ends[0]) < 0.3
         side = "before" if share > 0.7 or (crowded and share > 0.2) else ""
+        look = f"--x:{at:.5g};--c:var(--{colour})"
         flags.append(
-            h(
-                "span",
-                name,
-                class_=f"flag {side}".strip(),
-                style=f"--x:{at:.5g}",
-                aria_hidden="true",
-            )
+            h("span", name, class_=f"flag {side}".strip(), style=look, aria_hidden="true")
         )
     return flags
 

@@ -108,7 +108,8 @@ def require_place(name: str, value: float, words: Sequence[str]) -> None:
 
 def controls(*parts: Element) -> Element:
     """The controls under a figure: a row, or where there are many two columns."""
-    many = len(parts) > 3 or sum("slider" in part.get("class", "") for part in parts) > 2
+    shown = [part for part in parts if part.get("class") != "scores"]  # which a phone alone shows
+    many = len(shown) > 3 or sum("slider" in part.get("class", "") for part in parts) > 2
     return h("div", *parts, class_="controls many" if many else "controls")
 
 

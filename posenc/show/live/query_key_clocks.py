@@ -198,10 +198,11 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
         )
     total = h(
         "p",
-        f"{name}, the score: " if name else "sum of the bars, the score: ",
+        "sum of the bars, the score: ",
         h("b", data_set=f"text:rows.{r}.score_said"),
         h("span", class_="bar lying", data_set=f"--v:rows.{r}.sum"),
         class_="total",
         aria_hidden="true",
     )
-    return h("div", dials.clock_row(clocks), total)
+    above = [h("p", name, class_="row-name")] if name else []
+    return h("div", *above, dials.clock_row(clocks), total)
