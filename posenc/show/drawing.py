@@ -418,8 +418,26 @@ def _clean(parent: Element, named: set[str]) -> None:
             kept += _pictures(child)
             continue
         _clean(child, named)
+        if child.tag == "text" and _is_formula(child.text or ""):
+            _slant(child)
         kept += list(child) if child.tag == "g" and not child.attrib else [child]
     parent[:] = _together(kept)
+
+
+def _is_formula(text: str) -> bool:
+    """Whether all letters of a text stand for quantities: of "a = 0.9", not of "loss (nats)"."""
+    has_words = re.search(r"[^\W\d_]{2}", text.replace("ln", ""))
+    return not has_words and bool(re.search(r"[=(+·/]", text))
+
+
+def _slant(element: Element) -> None:
+    """Set the letters of a formula as the page's formulas have them."""
+    first, *rest = re.split(r"(?<![a-z])([A-Za-z])(?![a-z])", element.text)
+    element.text = first
+    for letter, tail in zip(rest[::2], rest[1::2], strict=True):
+        look = "font-family: var(--book-serif, serif); font-style: italic"
+        part = ElementTree.SubElement(element, "tspan", style=look)
+        part.text, part.tail = letter, tail
 
 
 def _together(children: list[Element]) -> list[Element]:

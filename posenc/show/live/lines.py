@@ -431,9 +431,7 @@ def _flags(named: Mapping[str, tuple[float, str]], ends: tuple[float, float]) ->
         crowded = later and (later[0] - at) / (ends[1] - ends[0]) < 0.3
         side = "before" if share > 0.7 or (crowded and share > 0.2) else ""
         look = f"--x:{at:.5g};--c:var(--{colour})"
-        flags.append(
-            h("span", name, class_=f"flag {side}".strip(), style=look, aria_hidden="true")
-        )
+        flags.append(h("span", name, class_=f"flag {side}".strip(), style=look, aria_hidden="true"))
     return flags
 
 
