@@ -521,6 +521,29 @@ class TestBoth:
             assert not soup.select("tspan")
         assert before == (ax.xaxis.get_major_formatter(), ax.yaxis.get_minor_formatter())
 
+    @pytest.mark.parametrize(
+        ("text", "letters"),
+        [
+            ("a = 0.9", "a"),
+            ("E(p)", "Ep"),
+            ("+ E(p)", "Ep"),
+            ("\N{MINUS SIGN}m(N\N{MINUS SIGN}1\N{MINUS SIGN}j)", "mNj"),
+            ("2 · ln(1 + n)", "n"),
+            ("n / 256", "n"),
+            ("a", ""),
+            ("loss (nats a character)", ""),
+            ("channel at p + k", ""),
+            ("1/2", ""),
+        ],
+    )
+    def test_letters_of_a_formula_are_in_italics(self, text, letters):
+        ax = plt.subplots()[1]
+        ax.set_axis_off()
+        ax.text(0.5, 0.5, text)
+        drawn = BeautifulSoup(to_svg(ax.figure), "html.parser").find("text")
+        assert drawn.text == text
+        assert "".join(part.text for part in drawn.select("tspan[style*=italic]")) == letters
+
     def test_coordinates_are_rounded_and_texts_are_not(self):
         ax = plt.subplots()[1]
         ax.text(0.123456, 0.5, "0.0012")

@@ -1255,6 +1255,12 @@ class TestLines:
         shown = live.lines([1, 2, 3], lines, xlabel="x", ylabel="y")
         names = re.findall(r"--at:([\d.]+)[^>]*><i></i><span>(\w+)<", shown.html())
         assert [name for _, name in sorted(names)] == ["low", "late", "early"]
+        soup = BeautifulSoup(shown.html(), "html.parser")
+        above = {flag.text: flag["style"] for flag in soup.select(".flag")}
+        colours = {span.text: span.parent["style"] for span in soup.select(".names span")}
+        assert list(above) == ["early"]  # late ends beside its name
+        assert above["early"].startswith("--x:2;")
+        assert re.search(r"--c:[^;]+", above["early"])[0] in colours["early"]
 
     def test_a_line_that_is_pressed_comes_to_the_front(self, opened):
         with opened("lines") as page:

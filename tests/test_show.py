@@ -258,6 +258,23 @@ class TestComparing:
         assert compared(window, guess, [0.1, 0.9, 0.9, 0.9])[1].startswith("Not quite: ")
         assert compared(window, guess, [0.1, 1, 1, 1])[1].startswith("Far off: ")
 
+    @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+    def test_the_true_curve_is_drawn_where_motion_is_wanted_and_only_at_once(self, window, motion):
+        wave = {"xlabel": "x", "ylabel": "y", "ylim": (0, 1), "within": 0.2, "says": ""}
+        guess = guess_curve([0, 1, 2], [0.9, 0.3, 0.6], knots=3, **wave)
+        page = window()
+        page.emulate_media(reduced_motion=motion)
+        page.set_content(guess._repr_html_())
+        name = "() => getComputedStyle(document.querySelector('.guess .truth')).animationName"
+        restore = "new CustomEvent('guess:restore', { detail: [0.9, 0.6, 0.5] })"
+        page.evaluate(f"document.querySelector('.guess').dispatchEvent({restore})")
+        assert page.evaluate(name) == "none"  # as it was left
+        page.set_content(guess._repr_html_())
+        for slider in page.locator(".guess input").all():
+            slider.evaluate("(e) => { e.value = 0.5; e.dispatchEvent(new Event('input')); }")
+        page.locator("button").click()
+        assert page.evaluate(name) == {"reduce": "none"}.get(motion, "guess-drawn")
+
     def test_the_number_set_stands_beside_its_slider_and_then_beside_the_true_one(self, window):
         look = {"low": 1, "high": 1_000_000, "log": True, "within": 2, "says": "So."}
         guess = guess_point(1000, xlabel="length (words)", **look)

@@ -1020,6 +1020,26 @@ def test_a_class_says_what_a_cell_shows(site, name, selector):
     assert said == [cell.select_one(selector) is not None for cell in cells]
 
 
+@pytest.mark.parametrize("width", [1024, 800, 768, 360])
+def test_no_letter_of_the_covers_facts_is_cut_off(browser, home, width):
+    with visit(
+        browser, home, "chapters/index.html", viewport={"width": width, "height": 900}
+    ) as visited:
+        room = visited.page.locator("p.facts").evaluate(
+            """(facts) => {
+              const cut = parseFloat(getComputedStyle(facts).clipPath.match(/([\\d.]+)px\\)/)[1]);
+              const edge = facts.getBoundingClientRect().left + cut;
+              return [...facts.querySelectorAll("span")].flatMap((span) => {
+                const words = document.createRange();
+                words.selectNodeContents(span.firstChild);
+                return [...words.getClientRects()].map(({ left }) => left - edge);
+              });
+            }"""
+        )
+        assert len(room) >= 4
+        assert min(room) >= -0.1  # a dot at the start of a line is drawn by the style, no text
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
 def test_the_cover_says_it_all_without_scrolling(browser, home, size):
     viewport = dict(zip(("width", "height"), size, strict=True))
@@ -1604,6 +1624,18 @@ class TestSets:
             stayed, scrolled = swipe(right=0, up=12)
             assert stayed == pulled
             assert scrolled > 50
+
+    def test_words_to_pull_follow_the_arrow_keys(self, browser, home):
+        with visit(browser, home, CHAPTERS[4], reduced_motion="reduce") as visited:
+            page = visited.page
+            open_everything(page)
+            button = page.get_by_role("button", name="distance", exact=True).first
+            name = button.get_attribute("data-of")
+            before = page.evaluate(self.STATE, name)["d"]
+            for key, by in (("ArrowRight", 1), ("ArrowUp", 2), ("ArrowLeft", 1)):
+                button.press(key)
+                assert page.evaluate(self.STATE, name)["d"] == before + by
+            assert button.evaluate("(e) => e === document.activeElement")
 
     def test_only_words_of_one_slider_have_a_knob_to_pull(self, browser, home):
         with visit(browser, home, CHAPTERS[6]) as visited:

@@ -384,6 +384,8 @@ def to_svg(figure: Figure) -> str:
     named = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
     _clean(root, named)
     lines = ElementTree.tostring(root, encoding="unicode").replace("><", ">\n<")
+    # a line's end in a text is room between letters
+    lines = lines.replace(">\n<tspan", "><tspan").replace("</tspan>\n<", "</tspan><")
     lines = lines.replace(' href="data:', '\nhref="data:').replace(' class="', '\nclass="')
     return re.sub(r"<[^>]+>", _rounded, lines)
 

@@ -67,6 +67,7 @@ _STYLE = """
 .guess .sliders {
   display: grid; gap: 0 1em; grid-template-columns: max-content 1fr minmax(4em, max-content)
 }
+.guess details + button { margin-top: 0.7em }
 .guess.angle output { min-width: 7.5em; white-space: nowrap } /* nothing moves when it speaks */
 .guess label { display: contents }
 .guess input { width: 100%; min-width: 0; accent-color: var(--book-amber, #b45309) }
