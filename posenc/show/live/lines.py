@@ -59,9 +59,9 @@ def lines(
 
     All have their values at a place to drag, beside the names. On a phone the names stand below,
     the highest line's first, and in the picture that of the line in front, where it meets no line.
-    A line may end before the others (nan from there on), and has no value beyond. Methods have the
-    colours and names that they have everywhere; the second line of a colour is dashed. Where all
-    of x are whole numbers, so is the place.
+    A line may end before the others (nan from there on), and has no value beyond; one that leaves
+    at the top is named there, too. Methods have the colours and names that they have everywhere;
+    the second line of a colour is dashed. Where all of x are whole numbers, so is the place.
 
     Args:
         x: [n], rising; positive if the scale is "log".
