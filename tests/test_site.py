@@ -624,7 +624,10 @@ def italic_problems(page: Page) -> list[str]:
 
 
 def fold_problems(page: Page) -> list[str]:
-    """Folded code that takes a line of its own below a caption, or lies on the caption's words."""
+    """Folded code that takes a line of its own below a caption, or lies on the caption's words.
+
+    On a phone that of a table follows the table.
+    """
     return page.evaluate(
         """() => [...document.querySelectorAll("details.hide:not([open])")].flatMap((fold) => {
           const cell = fold.closest(".cell");
@@ -632,6 +635,9 @@ def fold_problems(page: Page) -> list[str]:
           if (!caption || !fold.checkVisibility()) return [];
           const box = fold.querySelector("p").getBoundingClientRect();
           const name = caption.innerText.slice(0, 12);
+          const table = innerWidth <= 600 && caption.closest("table")?.getBoundingClientRect();
+          const after = table && box.top >= table.bottom - 1 && box.top < table.bottom + 48;
+          if (table) return after ? [] : [`${name}: code is not below its table`];
           const problems = [], { top, bottom } = caption.getBoundingClientRect();
           if (box.bottom > bottom + 4 || box.top < top) problems.push(`${name}: not at its end`);
           const words = document.createRange();
@@ -719,6 +725,40 @@ class TestColumn:
             expect_none(fold_problems(visited.page))
         visited.page.set_viewport_size({"width": 1440, "height": 900})
 
+    def test_code_opens_below_its_caption_where_it_was_touched(self, visited):
+        answer_by_hand(visited.page)
+        lay_out(visited.page)
+        fold = visited.page.locator(".cell.captioned > details.hide:visible").first
+        fold.evaluate(INTO_VIEW)
+        settle(visited.page)
+        before = fold.locator("summary").bounding_box()
+        fold.locator("summary").click()
+        settle(visited.page)
+        box = fold.locator("summary").bounding_box()
+        caption = fold.locator("xpath=..").locator("figcaption").bounding_box()
+        assert box["y"] >= caption["y"] + caption["height"] - 1
+        assert abs(box["y"] - before["y"]) < 40
+        assert box["x"] == pytest.approx(before["x"], abs=1)
+        fold.locator("summary").click()
+
+    def test_lines_of_code_and_of_captions_have_one_distance(self, visited):
+        answer_by_hand(visited.page)
+        lay_out(visited.page)
+        code = visited.page.locator("article .highlight pre").evaluate_all(
+            """(all) => all.map((e) => getComputedStyle(e))
+              .map((e) => parseFloat(e.lineHeight) / parseFloat(e.fontSize))"""
+        )
+        assert code == pytest.approx([1.5] * len(code), abs=0.01)
+        uneven = visited.page.evaluate(
+            """() => [...document.querySelectorAll("figcaption p:has(.sets)")].filter((p) => {
+              const line = parseFloat(getComputedStyle(p).lineHeight);
+              const lines = (p.getBoundingClientRect().height
+                - parseFloat(getComputedStyle(p).paddingBottom)) / line;
+              return Math.abs(lines - Math.round(lines)) > 0.1;
+            }).map((p) => p.textContent)"""
+        )
+        expect_none(uneven)
+
     def test_margin_notes_have_no_bar_and_come_after_their_paragraph(self, visited):
         places = """() => [...document.querySelectorAll("aside.margin")].map((e) => {
           let [above, below] = [e.previousElementSibling, e.nextElementSibling];
@@ -803,7 +843,18 @@ class TestColumn:
         expect_none(width_problems(visited.page))
 
 
-@one_visit(CHAPTERS[1:2], viewport={"width": 1440, "height": 900})
+@pytest.mark.parametrize(("width", "alone"), [(1024, True), (1440, True), (1600, False)])
+def test_a_page_stands_alone_unless_there_is_room_for_all(browser, home, width, alone):
+    viewport = {"width": width, "height": 900}
+    with visit(browser, home, CHAPTERS[4], viewport=viewport, reduced_motion="reduce") as visited:
+        contents = visited.page.locator(".bd-sidebar-primary .bd-links a").first
+        assert contents.is_visible() is not alone
+        visited.page.locator(".bd-header-article .primary-toggle").click()
+        settle(visited.page)
+        assert contents.is_visible() is alone
+
+
+@one_visit(CHAPTERS[1:2], viewport={"width": 1600, "height": 900})  # less, and the page is alone
 class TestFrame:
     def test_the_logo_is_whole_in_a_window_of_900(self, visited):
         settle(visited.page)  # the theme scrolls to the page that is open

@@ -105,6 +105,15 @@ const breakCode = () => {
 document.addEventListener("DOMContentLoaded", breakCode);
 phone.addEventListener("change", breakCode);
 
+// Code that opens below its figure was touched at the figure's end. What follows is pushed down; the
+// browser would keep that in place, and push the figure up.
+document.addEventListener("click", ({ target }) => {
+  if (!target.closest?.(".cell > details.hide > summary")) return;
+  const { style } = document.documentElement;
+  style.overflowAnchor = "none";
+  setTimeout(() => (style.overflowAnchor = ""), 300);
+}, true);
+
 // Definitions of terms are shown by the style sheet; Escape hides them until the pointer moves.
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") document.documentElement.classList.add("no-definitions");
