@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
 from _ext.cells import adopt, has_tag, is_cell, next_to, part
-from _ext.lines import TABLE
+from _ext.tables import TABLE
 
 LABELS = {"trap": "Trap: ", "detail": ""}  # what stands before the title
 
@@ -93,7 +93,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
         has = {
             "shows": bool(shown.children),
             "captioned": any(shown.findall(nodes.caption)),
-            "tabled": any(TABLE[:-1] in raw.astext() for raw in shown.findall(nodes.raw)),
+            "tabled": any(TABLE in raw.astext() for raw in shown.findall(nodes.raw)),
         }
         cell["classes"] += [name for name, is_so in has.items() if is_so]
 

@@ -2,21 +2,16 @@
 
 Code with lines of more than 76 characters is `long`: set a little smaller, it needs no scrolling.
 What was printed in columns is `aligned`: on a phone its lines do not break, and may be scrolled.
-A table of results whose rows do not fit is a `popout`: it reaches into the margin, and the theme's
-list of contents makes way, as for wide figures.
 """
 
 import re
 
-from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.application import Sphinx
 
 from _ext.cells import is_cell, part
 
 LONG = 76
-WIDE = 100  # characters of a row, at the least: the widest that fits has 89
-TABLE = '<table class="results"'
 GAP = re.compile(r"\S {2,}\S")  # between two columns
 
 
@@ -30,23 +25,6 @@ def is_aligned(text: str) -> bool:
     return sum(bool(GAP.search(line)) for line in text.splitlines()) > 1
 
 
-def is_wide(table: str) -> bool:
-    """Whether the rows of a table of results do not fit, broken wherever they may be."""
-    rows = [
-        row.select("th, td")
-        for row in BeautifulSoup(table, "html.parser").select(":not(tfoot) > tr")
-    ]
-    whole = [  # numbers are not broken
-        max(
-            len(part)
-            for entry in column
-            for part in ([entry.text] if "right" in entry["style"] else entry.text.split() or [""])
-        )
-        for column in zip(*rows, strict=True)
-    ]
-    return sum(whole) + 2 * len(whole) > WIDE
-
-
 def mark(app: Sphinx, doctree: nodes.document) -> None:
     """Give the cells' code and outputs their classes."""
     for cell in doctree.findall(is_cell):
@@ -56,11 +34,6 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
         for output in part(cell, "cell_code_output").findall(nodes.literal_block):
             if is_aligned(output.astext()):
                 output["classes"].append("aligned")
-        for output in list(part(cell, "cell_code_output").findall(nodes.raw)):
-            text = output.astext()
-            if text.startswith(TABLE) and is_wide(text):
-                text = text.replace(TABLE, f'{TABLE[:-1]} popout"', 1)
-                output.replace_self(nodes.raw("", text, **output.attributes))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from sphinx.cmd.build import main
 
 
-def sphinx(folder: Path) -> SimpleNamespace:
+def sphinx(folder: Path, builder: str = "html") -> SimpleNamespace:
     """Build the book of a folder, warnings being errors: its `returncode` and `stderr`."""
     said, places = io.StringIO(), [*sys.path]
     with (
@@ -18,6 +18,6 @@ def sphinx(folder: Path) -> SimpleNamespace:
         contextlib.redirect_stderr(said),
         warnings.catch_warnings(),
     ):
-        returncode = main(["-q", "-W", str(folder), str(folder / "out")])
+        returncode = main(["-q", "-W", "-b", builder, str(folder), str(folder / "out")])
     sys.path[:] = places  # its conf.py may have added some
     return SimpleNamespace(returncode=returncode, stderr=said.getvalue())

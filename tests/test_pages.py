@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from small_book import sphinx
 from sphinx.errors import SphinxError
 
-from _ext import about, cover, formulas, lines, mend, seal, search, sets, signs
+from _ext import about, cover, formulas, mend, seal, search, sets, signs, tables
 from _ext.fold import fold
 from _ext.predict import predict
 from posenc.show import explore, guess_angle, live, table
@@ -807,16 +807,41 @@ class TestLines:
         assert run.returncode == 0, run.stderr
         assert bool(pages["index"].select(".cell_output .aligned pre")) == aligned
 
+
+class TestTables:
     @pytest.mark.parametrize(("letters", "wide"), [(28, False), (29, True)])
-    def test_a_table_whose_rows_do_not_fit_reaches_into_the_margin(self, tmp_path, letters, wide):
+    def test_one_whose_rows_do_not_fit_reaches_into_the_margin(self, tmp_path, letters, wide):
         rows = [["a method", *[f"{9:0{letters}}"] * 3], ["b " * 99, 1, 2, 3]]
         shown = table(rows, columns=["", "x", "y", "z"], caption="C.")._repr_html_()
-        assert lines.is_wide(shown) == wide
+        assert tables.is_wide(shown) == wide
         page = [new_markdown_cell("# T"), cell("1", page=shown), cell("2", page="<p>2</p>")]
-        run, pages = build(tmp_path, "_ext.lines", index=page)
+        run, pages = build(tmp_path, "_ext.tables", index=page)
         assert run.returncode == 0, run.stderr
         assert bool(pages["index"].select("table.results.popout")) == wide
-        assert pages["index"].select_one("table.results caption").text == "C."
+        assert pages["index"].select_one("table.results caption").text == "C."  # no chapter
+
+    @pytest.mark.parametrize("builder", ["html", "singlehtml"])
+    def test_those_of_a_chapter_have_numbers_and_links(self, tmp_path, builder):
+        shown = table([["a", 1]], columns=["", "x"], caption="C & D.", note="N.")._repr_html_()
+        drawn = table([["a", "+1 ± 2"]], columns=["", "x"], caption="E.")._repr_html_()
+        listed = new_markdown_cell("# T\n\n```{toctree}\n:numbered:\none\ntwo\n```")
+        chapter = [new_markdown_cell("# C"), cell("1", page=shown), cell("2", page=drawn)]
+        pages = {"index": [listed], "one": chapter, "two": chapter[:2]}
+        run, found = build(tmp_path, "_ext.tables", **pages)
+        assert run.returncode == 0, run.stderr
+        if builder == "singlehtml":
+            run = sphinx(tmp_path, builder)
+            assert run.returncode == 0, run.stderr
+            whole = (tmp_path / "out" / "chapters" / "index.html").read_text()
+            found = {"one": bs4.BeautifulSoup(whole, "html.parser")}
+        parts = [found[name] for name in ("one", "two") if name in found]
+        captions = [one.caption for page in parts for one in page.select("table.results")]
+        assert [caption.text for caption in captions] == [
+            "Table 1.1 C & D. #", "Table 1.2 E. #", "Table 2.1 C & D. #",
+        ]  # fmt: skip
+        for caption in captions:
+            assert caption.a["href"] == f"#{caption.parent['id']}"
+        assert found["one"].select_one("#table-1-1 + .note").text == "N."
 
 
 def test_the_bibliography_stands_as_the_text_cites(tmp_path):

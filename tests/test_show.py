@@ -101,6 +101,12 @@ class TestTable:
             "none      1024   0.12  -",
         ]
 
+    def test_a_note_stands_below(self):
+        shown = table([["a", 1]], columns=["", "b"], caption="c", note="so < so")
+        assert repr(shown).splitlines() == ["c", "   b", "a  1", "so < so"]
+        assert soup(shown).select_one("table + p.note").text == "so < so"
+        assert not soup(self.table).select(".note")
+
     def test_digits_are_those_asked_for(self):
         shown = table([["a", 0.12345]], columns=["", "b"], caption="c", digits=4)
         assert "0.1235" in repr(shown) or "0.1234" in repr(shown)

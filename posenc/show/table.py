@@ -23,11 +23,12 @@ class Table:
         rows: list[list[str]],
         columns: list[str],
         caption: str,
+        note: str,
         numbers: set[int],
         depth: list[list[float]],
     ):
-        self.rows, self.columns = rows, columns
-        self.caption, self.numbers, self.depth = caption, numbers, depth
+        self.rows, self.columns, self.caption, self.note = rows, columns, caption, note
+        self.numbers, self.depth = numbers, depth
 
     def __repr__(self) -> str:
         lines = [self.columns, *self.rows]
@@ -39,7 +40,7 @@ class Table:
             ).rstrip()
             for line in lines
         ]
-        return "\n".join([self.caption, *text])
+        return "\n".join([self.caption, *text, *([self.note] if self.note else [])])
 
     def _repr_html_(self) -> str:
         head = "".join(self._entry("th", "col", *each) for each in enumerate(self.columns))
@@ -59,11 +60,12 @@ class Table:
                     body += self._entry("td", "", at, row[at], depth[at])
             body += "</tr>"
         kind = "results differences" if drawn else "results"
+        note = f'<p class="note">{html.escape(self.note)}</p>' if self.note else ""
         zero = f' style="--zero:{-low / (high - low):.3f}"' if drawn else ""
         return (
             f'<table class="{kind}"{zero}><caption>{html.escape(self.caption)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-            f"{self._scale(low, high) if drawn else ''}</table>"
+            f"{self._scale(low, high) if drawn else ''}</table>{note}"
         )
 
     def _scale(self, first: float, last: float) -> str:
@@ -136,6 +138,7 @@ def table(
     *,
     columns: Sequence[str],
     caption: str,
+    note: str = "",
     digits: int = 2,
     shares: bool = False,
 ) -> Table:
@@ -144,7 +147,8 @@ def table(
     Args:
         rows: one sequence of entries a row; the first entry names the row.
         columns: the headers, one a column.
-        caption: what the numbers are.
+        caption: what the numbers are, in a line or two.
+        note: how they came about, or what else to know of them; it stands below.
         digits: decimals of floats. Whole numbers and words are shown as they are.
         shares: whether the floats are shares, 0 to 1. The larger, the deeper its cell is coloured.
 
@@ -184,4 +188,4 @@ def table(
         for row in rows
     ]
     depth = [[x if shares and isinstance(x, float) else 0 for x in row] for row in rows]
-    return Table(shown, list(columns), caption, numbers, depth)
+    return Table(shown, list(columns), caption, note, numbers, depth)
