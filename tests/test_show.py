@@ -9,6 +9,7 @@ import math
 import re
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 from browser import settle
@@ -456,9 +457,30 @@ class TestComparing:
         page.mouse.down()
         page.mouse.move(box["x"] + 0.95 * box["width"], box["y"] + 0.3 * box["height"], steps=9)
         page.mouse.up()
-        spots = re.findall(r"[ML]([\d.]+),([\d.]+)", mine.get_attribute("d"))
+        spots = re.findall(r"(?:M|C\S+ \S+ )([\d.]+),([\d.]+)", mine.get_attribute("d"))
         height = box["height"] * 0.3 * 360 / box["width"]  # in units of the picture
         assert [float(y) for _, y in spots] == pytest.approx([height] * 5, abs=1)
+
+    def test_what_is_drawn_has_no_corners_and_turns_only_at_its_points(self, window):
+        page = window(900, 700)
+        page.set_content(guess_curve([0, 1], [0.5, 0.5], knots=6, **CURVE)._repr_html_())
+        heights = [0.1, 0.2, 0.8, 0.8, 0.3, 0.9]
+        page.locator("details").evaluate("(details) => { details.open = true; }")
+        for slider, height in zip(page.locator("input").all(), heights, strict=True):
+            slider.fill(str(height))
+        line = page.locator(".wide .mine").evaluate(
+            """(line) => Array.from({ length: 2001 }, (_, k) => {
+              const { x, y } = line.getPointAtLength(line.getTotalLength() * k / 2000);
+              return [x, -y];
+            })"""
+        )
+        x, y = np.array(line).T
+        angle = np.unwrap(np.arctan2(np.diff(y), np.diff(x)))
+        assert np.abs(np.diff(angle)).max() < 0.2  # of straight pieces 1 and more
+        turns = x[1:-1][np.diff(np.sign(np.round(np.diff(y), 6))) != 0]
+        width = x[-1] - x[0]
+        at = np.unique(np.round(5 * (turns - x[0]) / width, 1))
+        assert set(at) <= {2.0, 3.0, 4.0}
 
     @pytest.mark.parametrize("kind", ["curve", "point", "angle"])
     def test_a_finger_on_its_way_down_the_page_answers_nothing(self, browser, kind):

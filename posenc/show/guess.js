@@ -102,10 +102,29 @@
     }[data.kind];
     const ring = ([x, y]) => `M${x - r},${y}a${r},${r} 0 1 0 ${2 * r},0a${r},${r} 0 1 0 ${-2 * r},0`;
 
+    // A line through spots, which turns only where they do.
+    function smooth(at) {
+      const pairs = at.slice(1).map((spot, k) => [at[k], spot]);
+      const slopes = pairs.map(([[a, b], [x, y]]) => (y - b) / (x - a));
+      const inner = slopes.slice(1).map((next, k) => (Math.sign(slopes[k]) + Math.sign(next)) *
+        Math.min(Math.abs(slopes[k]), Math.abs(next), Math.abs(slopes[k] + next) / 4));
+      const end = (slope, beside = slope) => (3 * slope - beside) / 2;
+      const tangents = [end(slopes[0], inner[0]), ...inner, end(slopes.at(-1), inner.at(-1))];
+      return `M${at[0]}h0` + pairs.map(([[a, b], [x, y]], k) => {
+        const third = (x - a) / 3;
+        return `C${a + third},${b + tangents[k] * third} ` +
+          `${x - third},${y - tangents[k + 1] * third} ${x},${y}`;
+      }).join("");
+    }
+
     // What is drawn for handles that are set: a line through them, an upright line, a hand.
     const draw = {
-      curve: (at) => at.map(([x, y], k) => !isSet(sliders[k]) ? "" :
-        `${k && isSet(sliders[k - 1]) ? "L" : "M"}${x},${y}h0`).join(""),
+      curve: (at) => at.reduce((runs, spot, k) => {
+        if (!isSet(sliders[k])) return runs;
+        if (k && isSet(sliders[k - 1])) runs.at(-1).push(spot);
+        else runs.push([spot]);
+        return runs;
+      }, []).map(smooth).join(""),
       point: ([[x]]) => `M${x},${top}v${height}`,
       angle: ([at]) => `M${centre}L${at}`,
     }[data.kind];
@@ -160,7 +179,7 @@
     function shade(v) {
       const back = data.truth.map((share, n) =>
         [left + width * data.places[n], top + height * (1 - share)]).reverse();
-      part("between").setAttribute("d", `M${[...spots(v), ...back].join("L")}Z`);
+      part("between").setAttribute("d", `${smooth(spots(v))}L${back.join("L")}Z`);
       part("between").removeAttribute("hidden");
     }
 
