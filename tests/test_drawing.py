@@ -21,6 +21,7 @@ from posenc.card import report_card
 from posenc.show import (
     name_lines,
     plot_attention,
+    plot_clock_hands,
     plot_curves,
     plot_matrix,
     plot_report_cards,
@@ -66,6 +67,13 @@ def curves():
 def pixels(href):
     picture = Image.open(io.BytesIO(base64.b64decode(href.partition(",")[2])))
     return np.asarray(picture.convert("RGBA"))
+
+
+def height(text):
+    """Of the baseline of a text that is not turned, from the top, in units of its picture."""
+    if "y" in text.attrs:
+        return float(text["y"])
+    return float(re.search(r"translate\([-\d.]+ ([-\d.]+)\)", text["transform"])[1])
 
 
 def heat_maps(figure):
@@ -304,18 +312,64 @@ class TestBoth:
         assert sizes
         assert all(float(size) * 330 / width >= 11 for size in sizes)
 
-    def test_what_an_upright_axis_shows_is_said_above_it_unless_a_title_is_there(self):
+    def test_what_an_upright_axis_shows_is_said_above_it_below_a_title(self):
         figure, axes = plt.subplots(1, 2)
         for ax in axes:
             ax.set_ylabel("score", color="0.35")
         axes[1].set_title("a title")
-        before = to_svg(figure)
+        before = without_names(figure)
         for svg in draw_both(figure):
             texts = BeautifulSoup(svg, "html.parser").select("text")
             names = [text for text in texts if text.text == "score"]
-            assert ["rotate(-90" in name.get("transform", "") for name in names] == [False, True]
+            assert len(names) == 2
+            assert not any("rotate(-90" in name.get("transform", "") for name in names)
             assert all("#595959" in name["style"] for name in names)
-        assert to_svg(figure) == before
+            title = next(text for text in texts if text.text == "a title")
+            assert height(title) < height(names[1]) - 10
+        assert without_names(figure) == before
+
+    @pytest.mark.parametrize(("name", "turned"), [("n" * 12, False), ("n" * 13, True)])
+    @pytest.mark.parametrize("kind", ["matrix", "circle"])
+    def test_a_short_name_beside_a_plot_is_not_turned(self, kind, name, turned):
+        figure, ax = plt.subplots(figsize=(4, 3))
+        if kind == "matrix":
+            plot_matrix(torch.rand(4, 5), xlabel="key", ylabel="", ax=ax).set_title("a title")
+        else:
+            plot_clock_hands(torch.tensor([1.0]), axes=[ax])
+        ax.set_ylabel(name)
+        before = without_names(figure)
+        for svg in draw_both(figure):
+            found = [t for t in BeautifulSoup(svg, "html.parser").select("text") if t.text == name]
+            assert ["rotate(-90" in text.get("transform", "") for text in found] == [turned]
+        assert without_names(figure) == before
+
+    @pytest.mark.parametrize(("title", "turned"), [("a title", False), ("a long title " * 5, True)])
+    def test_what_colours_show_is_said_above_their_bars_if_all_have_room(self, title, turned):
+        figure, axes = plt.subplots(2, figsize=(4.2, 5))
+        for ax, told in zip(axes, ("a title", title), strict=True):
+            plot_matrix(torch.rand(4, 5), xlabel="key", ylabel="", label="weight", ax=ax)
+            ax.set_title(told)
+        before = without_names(figure)
+        for svg in draw_both(figure):
+            texts = BeautifulSoup(svg, "html.parser").select("text")
+            bars = [text for text in texts if text.text == "weight"]
+            assert ["rotate(-90" in bar.get("transform", "") for bar in bars] == [turned] * 2
+            if not turned:  # all or none
+                titles = [text for text in texts if text.text == title]
+                assert [*map(height, bars)] == [*map(height, titles)]
+        assert without_names(figure) == before
+
+    @pytest.mark.parametrize(("word", "turned"), [("cat", False), ("crocodile", True)])
+    def test_words_below_a_matrix_are_turned_only_if_they_would_touch(self, word, turned):
+        figure, ax = plt.subplots(figsize=(5.4, 4))
+        plot_matrix(torch.rand(10, 10), xlabel="key", ylabel="query", ax=ax)
+        ax.set_xticks(range(10), [word] * 10, rotation=90)
+        before = without_names(figure)
+        screen = BeautifulSoup(draw_both(figure)[0], "html.parser")
+        words = [text for text in screen.select("text") if text.text == word]
+        assert {"rotate(-90" in text.get("transform", "") for text in words} == {turned}
+        assert len(words) == 10
+        assert without_names(figure) == before
 
     def test_the_figure_is_as_before(self):
         figure = curves()

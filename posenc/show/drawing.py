@@ -15,7 +15,7 @@ import itertools
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.legend import Legend
 from matplotlib.text import Text
-from matplotlib.ticker import AutoLocator, Formatter, MaxNLocator
+from matplotlib.ticker import AutoLocator, MaxNLocator
 from PIL import Image
 
 from posenc.show.colours import (
@@ -41,13 +41,21 @@ from posenc.show.colours import (
     SIGNED,
     WEIGHTS,
 )
-from posenc.show.live.marks import grouped
+from posenc.show.letters import (
+    LEAST,
+    bars_named_on_top,
+    framed_maps,
+    is_chart,
+    large_letters,
+    named_on_top,
+    plain_numbers,
+    plots_of,
+    upright_words,
+)
 
 COLUMN = 6.4  # inches; 10 point are 15 pixels then where a column is 690 wide
 PHONE = 4.1  # inches; 10 point are 11 pixels then where a column is 330 wide
 CHART = 3.6  # likewise, of a chart: it has room for letters of 13 pixels
-_LETTERS = 10  # points, at least
-_FRAME = "#999999"  # of a heat map
 _NUMBERS = 5  # at an axis, on a phone, about
 _APART = 0.09  # inches around plots that stand below one another
 _MANY = 10  # rows of a matrix that is drawn as wide as the phone is
@@ -104,112 +112,24 @@ def draw_both(figure: Figure) -> tuple[str, str]:
         Two SVG elements, one line for each of their parts.
     """
     own, height = figure.get_size_inches()
-    letters, numbers = _large_letters(figure), _plain_numbers(figure)
-    with letters, numbers, _framed_maps(figure), _named_on_top(figure):
+    letters, numbers = large_letters(figure), plain_numbers(figure)
+    with letters, numbers, framed_maps(figure), named_on_top(figure):
         figure.set_size_inches(min(own, COLUMN), height)
-        _square(figure, _plots(figure))
-        screen = to_svg(figure)
+        _square(figure, plots_of(figure))
+        with upright_words(figure), bars_named_on_top(figure):
+            screen = to_svg(figure)
         figure.set_size_inches(min(own, CHART if _is_plain(figure) else PHONE), height)
-        with _on_a_phone(figure):
+        with _on_a_phone(figure), upright_words(figure), bars_named_on_top(figure):
             phone = to_svg(figure)
     figure.set_size_inches(own, height)
     return screen, phone
 
 
-@contextmanager
-def _large_letters(figure: Figure) -> Iterator[None]:
-    """All letters are large enough, for a while."""
-    with ExitStack() as kept:
-        for text in figure.findobj(Text):
-            if text.get_fontsize() < _LETTERS:
-                kept.callback(text.set_fontsize, text.get_fontsize())
-                text.set_fontsize(_LETTERS)
-        yield
-
-
-class _Plain(Formatter):
-    """Writes numbers as plain text, thousands set apart, where another writes formulas.
-
-    A formula's digits are placed one by one, for letters that the page does not have.
-    """
-
-    def __init__(self, other: Formatter):
-        self.other = other
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return self.format_ticks([x])[0]
-
-    def format_ticks(self, values: Sequence[float] | np.ndarray) -> list[str]:
-        return [_plain(str(text)) for text in self.other.format_ticks(values)]
-
-    def get_offset(self) -> str:
-        return self.other.get_offset()
-
-
-def _plain(text: str) -> str:
-    bare = re.sub(r"^\$\\mathdefault\{(-?[\d.]+)\}\$$", r"\1", text)
-    number = re.fullmatch(r"[-\N{MINUS SIGN}]?\d+(\.\d+)?", bare)
-    return grouped(bare).replace("-", "\N{MINUS SIGN}") if number else text
-
-
-@contextmanager
-def _plain_numbers(figure: Figure) -> Iterator[None]:
-    """All axes write their numbers plainly, for a while."""
-    with ExitStack() as kept:
-        for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
-            for formatter, choose in (
-                (axis.get_major_formatter(), axis.set_major_formatter),
-                (axis.get_minor_formatter(), axis.set_minor_formatter),
-            ):
-                kept.callback(choose, formatter)
-                choose(_Plain(formatter))
-        yield
-
-
-@contextmanager
-def _framed_maps(figure: Figure) -> Iterator[None]:
-    """Heat maps have a frame, for a while: what is near 0 has the colour of the page."""
-    with ExitStack() as kept:
-        for spine in (spine for ax in figure.axes if ax.images for spine in ax.spines.values()):
-            for part, value in {"visible": True, "linewidth": 0.8, "edgecolor": _FRAME}.items():
-                kept.callback(getattr(spine, f"set_{part}"), getattr(spine, f"get_{part}")())
-                getattr(spine, f"set_{part}")(value)
-        yield
-
-
-@contextmanager
-def _named_on_top(figure: Figure) -> Iterator[None]:
-    """What an upright axis shows is said above it, as in live figures, for a while.
-
-    Not where a title stands there, or names of lines will.
-    """
-    with ExitStack() as kept:
-        for ax in _plots(figure):
-            name = ax.yaxis.label
-            if name.get_text() and _is_chart(ax) and not (ax.get_title() or ax.get_legend()):
-                look = {"color": name.get_color(), "fontsize": name.get_fontsize()}
-                kept.callback(ax.set_title, "", loc="left")
-                kept.callback(ax.set_ylabel, name.get_text())
-                ax.set_title(name.get_text(), loc="left", **look)
-                ax.set_ylabel("")
-        yield
-
-
-def _plots(figure: Figure) -> list[Axes]:
-    """The axes that show data, not colour bars."""
-    return [ax for ax in figure.axes if ax.get_subplotspec() is not None]
-
-
-def _is_chart(ax: Axes) -> bool:
-    """Whether it has no matrix and no circle."""
-    return not ax.images and ax.get_aspect() == "auto"
-
-
 def _is_plain(figure: Figure) -> bool:
     """Whether it has charts only, with no words but the names of lines."""
     return all(
-        _is_chart(ax) and all(text.get_gid() == "name" for text in ax.texts)
-        for ax in _plots(figure)
+        is_chart(ax) and all(text.get_gid() == "name" for text in ax.texts)
+        for ax in plots_of(figure)
     )
 
 
@@ -237,11 +157,11 @@ def _square(figure: Figure, plots: list[Axes]) -> None:
 @contextmanager
 def _on_a_phone(figure: Figure) -> Iterator[None]:
     """What stands side by side stands below one another, and matrices fit, for a while."""
-    plots = _plots(figure)
+    plots = plots_of(figure)
     with ExitStack() as kept:
         for text in figure.findobj(lambda part: isinstance(part, Text) and _is_sentence(part)):
             kept.callback(text.set_fontsize, text.get_fontsize())
-            text.set_fontsize(_LETTERS)  # twelve words stand in a row
+            text.set_fontsize(LEAST)  # twelve words stand in a row
         if len(plots) == 1 and plots[0].get_legend():
             _lift_legend(plots[0], kept)
         for old in list(figure.legends):
