@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise, product
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
@@ -96,6 +97,7 @@ FIGURES = {
         distance=20,
         scaled=inverse_frequencies(4, base=30.0) / 4,
     ),
+    "query_key_clocks-trained": lambda: live.query_key_clocks(dim=6, trained=12, distance=20),
     "relative_grid": live.relative_grid,
     "relative_grid-other": lambda: live.relative_grid(["a", "b", "c"], query=0, key=2, clip=1),
     "reordered": lambda: live.reordered(drawn(12), {"as told": range(12), **TURNED}),
@@ -1589,6 +1591,15 @@ BARS = """() => [...document.querySelectorAll(".bar")].map((bar) => {
 
 
 class TestClocks:
+    @pytest.mark.parametrize("name", ["query_key_clocks-other", "query_key_clocks-trained"])
+    def test_a_hand_has_left_its_arc_where_training_has_not_seen_the_turn(self, name):
+        shown = figure(name)
+        width = np.array(shown.data["width"])
+        for state in some_states(name):
+            for row in shown.values(state)["rows"]:
+                run = np.remainder(np.array(row["q"]) - row["ring"] + 1e-9, 2 * math.pi)
+                assert [*(run > width + 2e-9)] == [*map(bool, row["new"])]
+
     @pytest.mark.parametrize("name", ["clock_pair", "query_key_clocks"])
     @pytest.mark.parametrize("width", [360, 390, 560])
     def test_on_a_phone_eight_stand_four_by_four_with_all_that_is_theirs(self, opened, name, width):

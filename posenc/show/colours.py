@@ -15,7 +15,7 @@ PALETTE = {  # name -> on light paper, on dark paper
     "amber": ("#b45309", "#fbb13c"),
     "teal": ("#0f766e", "#3fd0bd"),
     "violet": ("#6f2ab5", "#ac80ff"),
-    "olive": ("#3a6b00", "#d3e052"),
+    "olive": ("#3a6b00", "#c9d36a"),
     "magenta": ("#b20485", "#ee5fc2"),
     "slate": ("#5a6b7c", "#9db2c6"),
     "red": ("#c0392b", "#ef6a7d"),
@@ -76,7 +76,7 @@ _ENDS = {  # as in the palette; dark ones are less bright, or a large field glar
 SIGNED, DARK_SIGNED = (
     LinearSegmentedColormap.from_list(name, [_ENDS["minus"][side], middle, _ENDS["plus"][side]])
     for side, (name, middle) in enumerate(
-        [("posenc.signed", "#f7f5f1"), ("posenc.signed.dark", "#1d1f24")]
+        [("posenc.signed", "#f7f5f1"), ("posenc.signed.dark", "#2a2d33")]
     )
 )
 for _colours in (WEIGHTS, SIGNED):

@@ -216,7 +216,9 @@ def _stack(figure: Figure, plots: list[Axes], kept: ExitStack) -> None:
     lines = not clocks and not any(ax.images for ax in plots)
     crossed = shape == [(2, 2)] and (lines or (square and words))
     if (crossed or shape == [(1, len(plots))]) and len(plots) >= (3 if clocks else 2):
-        alone = crossed or (square and shapes[0][0] >= _MANY) or (lines and len(plots) == 3)
+        bars = len(figure.axes) - len(plots)  # they are laid out beside their columns
+        many = square and (shapes[0][0] >= _MANY or bars > 1)
+        alone = crossed or many or (lines and len(plots) == 3)
         columns = 1 if alone or len(plots) == 2 else 2
         rows, (width, height) = math.ceil(len(plots) / columns), figure.get_size_inches()
         high = 0.9 * height / shape[0][0]
@@ -224,7 +226,6 @@ def _stack(figure: Figure, plots: list[Axes], kept: ExitStack) -> None:
             high = 1.1 * width / columns  # high enough for any letters
         figure.set_size_inches(width, rows * high)
         _set_apart(figure, kept)
-        bars = len(figure.axes) - len(plots)  # they are laid out beside their columns
         is_odd = columns == 2 and len(plots) % 2 == 1 and (square or clocks) and not bars
         wide = 2 if is_odd else 1  # columns of the grid for a plot: the last stands between
         grid = GridSpec(rows, wide * columns, figure=figure)

@@ -15,7 +15,7 @@ function row({ d, n }, speeds, { query, key, width, top }) {
   return {
     q: speeds.map((w, i) => angle(q[i]) + (n + d) * w),
     k: speeds.map((w, i) => angle(k[i]) + n * w),
-    ring: speeds.map((w, i) => angle(k[i]) + (n + d) * w - width[i]),
+    ring: speeds.map((w, i) => angle(q[i]) + n * w),
     part,
     bar: part.map((x) => x / top),
     part_said: part.map((x) => fixed(x, 2)),

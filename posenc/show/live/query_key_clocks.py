@@ -25,9 +25,9 @@ def query_key_clocks(
 ) -> LiveFigure:
     """RoPE's score of a query and a key, one clock a channel pair.
 
-    The bar under a clock is what the pair adds; their sum is the score. Given `trained`, a ring in
-    the key's colour is where the key's hand could stand, seen from the query's, in a training on so
-    many tokens. When it leaves the ring, the pair is at a turn that no training has shown.
+    The bar under a clock is what the pair adds; their sum is the score. Given `trained`, an arc in
+    the query's colour is where its hand could stand, seen from the key's, in a training on so many
+    tokens. When it leaves the arc, the pair is at a turn that no training has shown.
 
     Args:
         query: [dim], channels 2i and 2i + 1 are a pair; ones and zeros by default.
@@ -81,7 +81,7 @@ def query_key_clocks(
         return {
             "q": (rest[0] + turns[0]).tolist(),
             "k": (rest[1] + turns[1]).tolist(),
-            "ring": (rest[1] + turns[0] - width).tolist(),
+            "ring": (rest[0] + turns[1]).tolist(),  # from the query's hand at the key on
             "part": parts.tolist(),
             "bar": (parts / top).tolist(),
             "part_said": [fixed(part, 2) for part in parts.tolist()],
