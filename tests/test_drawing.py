@@ -312,7 +312,7 @@ class TestBoth:
         assert sizes
         assert all(float(size) * 330 / width >= 11 for size in sizes)
 
-    def test_what_an_upright_axis_shows_is_said_above_it_below_a_title(self):
+    def test_what_an_upright_axis_shows_is_said_above_it_and_above_a_title(self):
         figure, axes = plt.subplots(1, 2)
         for ax in axes:
             ax.set_ylabel("score", color="0.35")
@@ -325,7 +325,7 @@ class TestBoth:
             assert not any("rotate(-90" in name.get("transform", "") for name in names)
             assert all("#595959" in name["style"] for name in names)
             title = next(text for text in texts if text.text == "a title")
-            assert height(title) < height(names[1]) - 10
+            assert height(names[1]) < height(title) - 10
         assert without_names(figure) == before
 
     @pytest.mark.parametrize(("name", "turned"), [("n" * 12, False), ("n" * 13, True)])

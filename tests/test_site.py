@@ -786,13 +786,22 @@ class TestColumn:
               const boxes = (kind) => [...document.querySelectorAll(kind)]
                 .map((e) => [e.textContent.trim().slice(0, 40), e.getBoundingClientRect()]);
               const notes = boxes("aside.margin");
-              const wide = boxes(".live:has(.clocks.many), table.popout");
+              const wide = boxes(".live:has(.clocks.many, .plot.popout), table.popout");
               return wide.flatMap(([, figure]) => notes.filter(
                 ([, note]) => note.left < figure.right && note.right > figure.left
                   && note.top < figure.bottom && note.bottom > figure.top).map(([text]) => text));
             }"""
         )
         assert not met
+
+    def test_code_fits_its_cell(self, visited):
+        """But in folds, which are narrower: there it may be scrolled."""
+        open_everything(visited.page)
+        cut = visited.page.locator("article .cell_input pre").evaluate_all(
+            """(all) => all.filter((e) => e.clientWidth > 680 && e.scrollWidth > e.clientWidth)
+              .map((e) => e.textContent)"""
+        )
+        assert not cut
 
     def test_a_table_that_reaches_into_the_rail_is_whole(self, visited):
         open_everything(visited.page)

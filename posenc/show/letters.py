@@ -91,23 +91,20 @@ def framed_maps(figure: Figure) -> Iterator[None]:
 def named_on_top(figure: Figure) -> Iterator[None]:
     """What an upright axis shows is said above it, or beside it and not turned, for a while.
 
-    Below the title, if a chart has one, and not where names of lines will stand. Beside the plot
+    Above the title, if a chart has one, and not where names of lines will stand. Beside the plot
     if it is a matrix with a title, or a circle, and the name is short.
     """
     with ExitStack() as kept:
         plots = [ax for ax in plots_of(figure) if not ax.get_legend()]
-        if any(is_chart(ax) and ax.get_title() and _turned(ax) for ax in plots):
-            for title in (ax.title for ax in plots_of(figure) if ax.get_title()):
-                kept.callback(title.set_text, title.get_text())
-                title.set_text(f"{title.get_text()}\n")  # a line is left for the name
         for ax in plots:
             name, told = ax.yaxis.label, _turned(ax)
             look = {"color": name.get_color(), "fontsize": name.get_fontsize()}
             if is_chart(ax) or (ax.images and not ax.get_title() and len(told) <= _LONG):
                 kept.callback(ax.set_title, "", loc="left")
-                ax.set_title(told, loc="left", **look)
+                ax.set_title(f"{told}\n" if told and ax.get_title() else told, loc="left", **look)
             elif ax.images and told and len(told) <= _SHORT:
                 kept.callback(_say(ax, told, (0, 1), -_ABOVE, **look).remove)
+                kept.enter_context(_below(ax.get_yticklabels(), ax))
             else:
                 if not is_chart(ax) and not ax.images and len(told) <= _SHORT:
                     kept.enter_context(_beside(name))
@@ -161,18 +158,26 @@ def _on_top(bar: Colorbar) -> Iterator[Text]:
     look = {"color": name.get_color(), "fontsize": name.get_fontsize()}
     bar.set_label("")
     bar.ax.figure.draw_without_rendering()
-    box = bar.ax.get_window_extent()
-    right = (bar.ax.get_tightbbox().x1 - box.x1) * 72 / bar.ax.figure.dpi
-    numbers = [t for t in bar.ax.get_yticklabels() if t.get_window_extent().y1 > box.y1]
-    before = [number.get_va() for number in numbers]
-    for number in numbers:  # the highest stands below the name
-        number.set_va("top")
+    wide = bar.ax.get_tightbbox().x1 - bar.ax.get_window_extent().x1
+    right = wide * 72 / bar.ax.figure.dpi
     text = _say(bar.ax, told, (1, 1), right, in_layout=False, **look)
-    yield text
+    with _below(bar.ax.get_yticklabels(), bar.ax):
+        yield text
     text.remove()
-    for number, side in zip(numbers, before, strict=True):
-        number.set_va(side)
     bar.set_label(told)
+
+
+@contextmanager
+def _below(numbers: Sequence[Text], ax: Axes) -> Iterator[None]:
+    """The highest number at an axis does not reach up to the name above it, for a while."""
+    ax.figure.draw_without_rendering()
+    high = [number for number in numbers if number.get_window_extent().y1 > ax.bbox.y1]
+    before = [number.get_va() for number in high]
+    for number in high:
+        number.set_va("top")
+    yield
+    for number, side in zip(high, before, strict=True):
+        number.set_va(side)
 
 
 def _has_room(text: Text) -> bool:

@@ -189,7 +189,7 @@ def _curve(inv_freq: Tensor, last: int) -> Element:
         height="17em",
         over=[
             knob("--x:distance --y:mean", drag="distance"),
-            note("--x:distance --y:mean", "mean_said"),
+            note("--x:distance --y:mean", "mean_said", side="peaked"),
         ],
         data_drag="distance",
         data_tip="curve",

@@ -33,6 +33,7 @@ from posenc.show.live.marks import (
 )
 
 HEIGHT, LETTERS = 19, 1.4  # of the picture, and of a name beside it, in em
+MANY = 8  # lines: the picture reaches into the rail of the page, as more than six clocks do
 TOP = 0.85  # of the picture: who ends there has left it
 PHONE, LETTER = 17, 0.56  # width of the picture on a narrow phone, and of a letter, in em
 CORNER = 0.03  # of the height: no number of y stands there, beside the first of x
@@ -258,7 +259,9 @@ def lines(
         data_drag="at",
         data_tip="at",
     )
-    picture.set("class", "plot named flagged" if flags else "plot named")
+    flagged = " flagged" if flags else ""
+    popout = " popout" if len(names) >= MANY else ""  # what stands in the rail makes way
+    picture.set("class", f"plot named{flagged}{popout}")
     for tick in picture.find("div[@class='xticks']"):
         tick.set("data-set", "--x:x --letters:letters")  # it makes room for the place told there
         tick.set("style", f"{tick.get('style')};--own:{len(tick.text)}")

@@ -323,7 +323,8 @@ def knob(at: str, *, colour: str = "ink", drag: str | None = None) -> Element:
 def note(at: str, text: str, *, side: str = "") -> Element:
     """Words on a plot that follow two values and show a third.
 
-    They stand above, "below" on the right, or beside a line that is "falling".
+    They stand above, "below" on the right, beside a line that is "falling", or on the outer side
+    of one that is "peaked" in the middle.
     """
     return h(
         "span", class_=f"note {side}".strip(), data_set=f"{at} text:{text}", aria_hidden="true"
