@@ -37,6 +37,6 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register with Sphinx, before anything wraps the cells."""
-    app.connect("doctree-read", mark, priority=390)
+    """Register with Sphinx, behind `join` of fold.py: a cell may have taken in another's code."""
+    app.connect("doctree-read", mark, priority=470)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -793,6 +793,15 @@ class TestLines:
         assert [bool(p.select(".long pre")) for p in pages.values()] == [long]
         assert pages["index"].select_one(".cell_input.long" if long else ".cell_input")
 
+    def test_code_that_another_cell_takes_in_makes_that_long(self, tmp_path):
+        first, second = cell("x" * 77, "hide-input"), cell("1", "hide-input", printed="y")
+        run, pages = build(
+            tmp_path, "_ext.lines", "_ext.fold", index=[new_markdown_cell("# T"), first, second]
+        )
+        assert run.returncode == 0, run.stderr
+        (code,) = pages["index"].select(".cell_input")
+        assert "long" in code["class"]
+
     @pytest.mark.parametrize(
         ("printed", "aligned"),
         [
