@@ -626,7 +626,7 @@ def italic_problems(page: Page) -> list[str]:
 def fold_problems(page: Page) -> list[str]:
     """Folded code that takes a line of its own below a caption, or lies on the caption's words.
 
-    On a phone that of a table follows the table.
+    On a phone that of a table follows the table, and its note.
     """
     return page.evaluate(
         """() => [...document.querySelectorAll("details.hide:not([open])")].flatMap((fold) => {
@@ -635,8 +635,10 @@ def fold_problems(page: Page) -> list[str]:
           if (!caption || !fold.checkVisibility()) return [];
           const box = fold.querySelector("p").getBoundingClientRect();
           const name = caption.innerText.slice(0, 12);
-          const table = innerWidth <= 600 && caption.closest("table")?.getBoundingClientRect();
-          const after = table && box.top >= table.bottom - 1 && box.top < table.bottom + 48;
+          const table = innerWidth <= 600 && caption.closest("table");
+          const last = table && cell.querySelector("table.results + .note") || table;
+          const end = table && last.getBoundingClientRect().bottom;
+          const after = table && box.top >= end - 1 && box.top < end + 48;
           if (table) return after ? [] : [`${name}: code is not below its table`];
           const problems = [], { top, bottom } = caption.getBoundingClientRect();
           if (box.bottom > bottom + 4 || box.top < top) problems.push(`${name}: not at its end`);
