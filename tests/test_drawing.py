@@ -220,9 +220,10 @@ class TestPictures:
     def test_signed_numbers_have_the_colours_of_live_figures_in_both_themes(self):
         themes = variables().splitlines()
         for ramp, theme in zip(("posenc.signed", DARK_SIGNED), themes, strict=True):
-            ends = mpl.colormaps.get_cmap(ramp)([0.0, 1.0])
-            names = [re.search(rf"--{name}: (#\w+)", theme)[1] for name in ("minus", "plus")]
-            assert np.abs(ends - mpl.colors.to_rgba_array(names)).max() < 1e-6
+            signs = mpl.colormaps.get_cmap(ramp)([0.0, 0.5, 1.0])
+            names = [re.search(rf"--{n}: (#\w+)", theme)[1] for n in ("minus", "zero", "plus")]
+            apart = np.abs(signs - mpl.colors.to_rgba_array(names)).max(axis=1)
+            assert (apart < [1e-6, 0.005, 1e-6]).all()  # a ramp of 256 steps has no middle
 
     def test_weights_have_the_colours_of_live_figures_in_both_themes(self):
         for ramp, theme in zip((WEIGHTS, DARK_WEIGHTS), variables().splitlines(), strict=True):

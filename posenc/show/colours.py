@@ -59,7 +59,7 @@ _NAMES = {
 _ALIASES = {"sinusoid": "sinusoidal", "rotary": "rope"}
 
 # Weights: from nearly the paper through amber to nearly the ink, on a light page and on a dark.
-# Signed numbers: two ends.
+# Signed numbers: two ends, and a middle that is seen.
 _STOPS = (
     ["#faf4ea", "#eecb9a", "#cc8a44", "#84481a", "#1a0c04"],
     ["#1d1a17", "#4a2f12", "#9a5f1c", "#fbb13c", "#fff1d6"],
@@ -69,15 +69,14 @@ DARK_WEIGHTS = LinearSegmentedColormap.from_list("posenc.weights.dark", _STOPS[1
 # Answers, no and yes: some amber and some teal on the paper.
 ANSWERS = ListedColormap(["#f6dcc4", "#cfe6e2"])
 DARK_ANSWERS = ListedColormap(["#53391c", "#164542"])
-_ENDS = {  # as in the palette; dark ones are less bright, or a large field glares
+_SIGNS = {  # as in the palette; dark ones are less bright, or a large field glares
     "minus": ("#2a6aa8", "#4f8fc9"),
+    "zero": ("#f7f5f1", "#2a2d33"),
     "plus": ("#c0392b", "#cf5163"),
 }
 SIGNED, DARK_SIGNED = (
-    LinearSegmentedColormap.from_list(name, [_ENDS["minus"][side], middle, _ENDS["plus"][side]])
-    for side, (name, middle) in enumerate(
-        [("posenc.signed", "#f7f5f1"), ("posenc.signed.dark", "#2a2d33")]
-    )
+    LinearSegmentedColormap.from_list(name, [both[side] for both in _SIGNS.values()])
+    for side, name in enumerate(["posenc.signed", "posenc.signed.dark"])
 )
 for _colours in (WEIGHTS, SIGNED):
     mpl.colormaps.register(_colours, force=True)
@@ -137,7 +136,7 @@ def light(name: str) -> str:
 def variables() -> str:
     """The colours as custom properties of CSS, light and dark, for figures that move."""
     stops = {f"weight-{i}": both for i, both in enumerate(zip(*_STOPS, strict=True))}
-    names = PALETTE | _ENDS | stops
+    names = PALETTE | _SIGNS | stops
     bright, dark = (
         "; ".join(f"--{name}: {both[side]}" for name, both in names.items()) for side in (0, 1)
     )

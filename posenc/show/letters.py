@@ -99,19 +99,21 @@ def named_on_top(figure: Figure) -> Iterator[None]:
         for ax in plots:
             name, told = ax.yaxis.label, _turned(ax)
             look = {"color": name.get_color(), "fontsize": name.get_fontsize()}
+            if not told:
+                continue
             if is_chart(ax) or (ax.images and not ax.get_title() and len(told) <= _LONG):
                 kept.callback(ax.set_title, "", loc="left")
-                ax.set_title(f"{told}\n" if told and ax.get_title() else told, loc="left", **look)
-            elif ax.images and told and len(told) <= _SHORT:
+                ax.set_title(f"{told}\n" if ax.get_title() else told, loc="left", **look)
+            elif len(told) > _SHORT:
+                continue
+            elif ax.images:
                 kept.callback(_say(ax, told, (0, 1), -_ABOVE, **look).remove)
                 kept.enter_context(_below(ax.get_yticklabels(), ax))
             else:
-                if not is_chart(ax) and not ax.images and len(told) <= _SHORT:
-                    kept.enter_context(_beside(name))
+                kept.enter_context(_beside(name))
                 continue
-            if told:
-                kept.callback(ax.set_ylabel, told)
-                ax.set_ylabel("")
+            kept.callback(ax.set_ylabel, told)
+            ax.set_ylabel("")
         yield
 
 
