@@ -102,7 +102,7 @@ def clocks(
         h(
             "div",
             controls(play("p", speed=1.2)),
-            words_row(words, "p"),
+            words_row(words, "p", twins=True),
             rail("p", "position", 0, len(words) - 1, said="at", colour="p", rests=True),
             _arcs(links, len(words)),
             class_="stage",

@@ -19,11 +19,12 @@ def hand(value: str, colour: str) -> Element:
 
 
 def places(positions: Sequence[float], frequency: float) -> Element:
-    """A dot on the rim where the hand stands at each position."""
+    """A stroke inside the rim where the hand stands at each position."""
     turns = angles(torch.tensor(positions, dtype=torch.float64), torch.tensor([frequency]).double())
     degrees = torch.rad2deg(turns[:, 0]).tolist()
-    dots = [h("circle", cy=-RADIUS, r=1.9, transform=f"rotate({d:.3f})") for d in degrees]
-    return h("g", *dots, class_="place")
+    ends = {"y1": -RADIUS, "y2": 4 - RADIUS}
+    strokes = [h("line", **ends, transform=f"rotate({d:.3f})") for d in degrees]
+    return h("g", *strokes, class_="place")
 
 
 def dial(

@@ -202,11 +202,15 @@ def play(name: str, *, speed: float) -> Element:
     return h("button", icon, "Play", type="button", class_="play", **attributes)
 
 
-def words_row(words: Sequence[str], *hands: str) -> Element:
+def words_row(words: Sequence[str], *hands: str, twins: bool = False) -> Element:
     """The sentence as buttons; a word is lit in the colours of the hands that are near it.
 
-    Each hand, "p" or "q", is a value `near_p` of the figure, one number a word.
+    Each hand, "p" or "q", is a value `near_p` of the figure, one number a word. With twins, the
+    value `same` says which words equal the one that is lit: a phone has no arcs to say so.
     """
+    told = {f"--near-{hand}": f"near_{hand}" for hand in hands} | (
+        {"--same": "same"} if twins else {}
+    )
     buttons = [
         h(
             "button",
@@ -214,7 +218,7 @@ def words_row(words: Sequence[str], *hands: str) -> Element:
             type="button",
             data_go=f"word.{i}",
             aria_label=f"{word}, position {i}",
-            data_set=" ".join(f"--near-{hand}:near_{hand}.{i}" for hand in hands),
+            data_set=" ".join(f"{name}:{value}.{i}" for name, value in told.items()),
         )
         for i, word in enumerate(words)
     ]

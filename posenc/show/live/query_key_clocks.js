@@ -6,7 +6,7 @@ const pairs = (x) => range(x.length / 2).map((i) => [x[2 * i], x[2 * i + 1]]);
 const angle = ([a, b]) => Math.atan2(b, a); // clockwise from 12, first channel up
 const length = ([a, b]) => Math.hypot(a, b);
 
-function row({ d, n }, speeds, { query, key, width, top }) {
+function row({ d, n }, speeds, { query, key, width, top, most }) {
   const [q, k] = [pairs(query), pairs(key)];
   const part = speeds.map(
     (w, i) => length(q[i]) * length(k[i]) * Math.cos(angle(q[i]) - angle(k[i]) + d * w),
@@ -23,7 +23,7 @@ function row({ d, n }, speeds, { query, key, width, top }) {
     news: sum(isNew),
     score: sum(part),
     score_said: fixed(sum(part), 2),
-    sum: sum(part) / (part.length * top),
+    sum: sum(part) / most,
   };
 }
 

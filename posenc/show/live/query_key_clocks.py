@@ -69,7 +69,8 @@ def query_key_clocks(
         raise ValueError(f"scaled must have {len(inv_freq)} entries, got {tuple(rows[-1].shape)}")
     seen = math.inf if trained is None else trained - 1  # the largest distance in training
     width = (seen * inv_freq).clamp(max=2 * math.pi)
-    top = (query.view(-1, 2).norm(dim=1) * key.view(-1, 2).norm(dim=1)).max().clamp(min=1e-9)
+    most = (query.view(-1, 2).norm(dim=1) * key.view(-1, 2).norm(dim=1)).clamp(min=1e-9)  # a pair
+    top = most.max()
 
     rest = [torch.atan2(x[1::2], x[::2]) for x in (query, key)]  # angles at position 0
 
@@ -89,7 +90,7 @@ def query_key_clocks(
             "news": int(beyond.sum()),
             "score": parts.sum().item(),
             "score_said": fixed(parts.sum().item(), 2),
-            "sum": (parts.sum() / (len(parts) * top)).item(),
+            "sum": (parts.sum() / most.sum()).item(),
         }
 
     def values(state: State) -> dict:
@@ -126,7 +127,7 @@ def query_key_clocks(
         "A query's and a key's hand on each clock, and the score they make",
         *([] if trained is None else [legend]),
         dials.speeds("tokens for one turn"),
-        *(_row(r, name, rows[r], trained and width) for r, name in enumerate(names)),
+        *(_row(r, name, rows[r], trained and width, most) for r, name in enumerate(names)),
         controls(
             *([] if scaled is None else [_scores()]),
             play("d", speed=3),
@@ -140,6 +141,7 @@ def query_key_clocks(
             "key": key.tolist(),
             "width": width.tolist(),
             "top": top.item(),
+            "most": most.sum().item(),
             "trained": trained,
         },
         state={"d": distance, "n": 0},
@@ -163,8 +165,11 @@ def _scores() -> Element:
     return h("div", *told, class_="scores", aria_hidden="true")
 
 
-def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
-    """One clock a pair: the ring that training has seen, two hands, and what the pair adds."""
+def _row(r: int, name: str, speeds: Tensor, width: Tensor | None, most: Tensor) -> Element:
+    """One clock a pair: the ring that training has seen, two hands, and what the pair adds.
+
+    Below them the sum, on a scale from the least to the most that the pairs could make.
+    """
     clocks = []
     for i, wavelength in enumerate(wavelengths(speeds).tolist()):
         at = f"rows.{r}"
@@ -196,11 +201,13 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
                 drag=f"hand{r}.{i}",
             )
         )
+    end = fixed(most.sum().item(), 2)
     total = h(
         "p",
-        "sum of the bars, the score: ",
+        h("span", "sum of the bars, the score: "),
         h("b", data_set=f"text:rows.{r}.score_said"),
         h("span", class_="bar lying", data_set=f"--v:rows.{r}.sum"),
+        *(h("i", text) for text in (f"\N{MINUS SIGN}{end}", "0", end)),
         class_="total",
         aria_hidden="true",
     )
