@@ -17,19 +17,16 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 from matplotlib.text import Text
 
-from posenc.card import report_card
 from posenc.show import (
     name_lines,
     plot_attention,
     plot_clock_hands,
     plot_curves,
     plot_matrix,
-    plot_report_cards,
     plot_turns,
 )
 from posenc.show.colours import (
     CYCLE,
-    DARK_ANSWERS,
     DARK_SIGNED,
     DARK_WEIGHTS,
     PALETTE,
@@ -280,18 +277,6 @@ class TestPictures:
                 high = bar.transAxes.inverted().transform(bar.transData.transform((0, at)))[1]
                 assert high == pytest.approx((at / top) ** 0.5, abs=1e-3)
         assert {text.get_text() for text in bar.get_yticklabels()} >= {"0.05", "0.1", "0.2"}
-
-    def test_answers_have_tints_of_their_own_in_the_dark_that_are_told_apart_and_bear_letters(self):
-        card = report_card(lambda p: torch.eye(128)[p])
-        soup = BeautifulSoup(to_svg(plot_report_cards({"one-hot": card}).figure), "html.parser")
-        night = pixels(soup.select_one("image.night")["href"])[..., :3] / 255
-        no, yes = (np.array(mpl.colors.to_rgb(colour)) for colour in DARK_ANSWERS.colors)
-        told = [yes if grade.passed else no for grade in card.grades]
-        assert np.abs(night - told).max() < 0.01
-        assert np.linalg.norm(oklab(linear(yes)) - oklab(linear(no))) > 0.08
-        for tint in (yes, no):
-            assert contrast(tint, in_the_dark(np.zeros(3))) > 7
-            assert contrast(tint, self.PAPERS[1]) > 1.4
 
 
 class TestBoth:
@@ -613,15 +598,6 @@ class TestBoth:
             ("0, 1", (1.0, 0.0)), ("2", (0.0, 1.0)),
         ]  # fmt: skip
         assert not ax.get_legend()
-
-    def test_a_report_card_says_what_is_wanted(self):
-        ax = plot_report_cards({"one-hot": report_card(lambda p: torch.eye(128)[p])})
-        heads = [label.get_text() for label in ax.get_xticklabels()]
-        said = [text.get_text() for text in ax.texts]
-        assert heads[:2] == ["unique", "bounded"]
-        assert said[-13:-9] == [">", "0.001", "\N{LESS-THAN OR EQUAL TO}", "1.05"]
-        assert len(heads) == 6
-        assert said[-1] == "wanted"
 
     def test_words_of_the_sentence_have_the_letters_of_the_live_one(self):
         ax = plt.subplots()[1]

@@ -16,7 +16,8 @@ from browser import settle
 from bs4 import BeautifulSoup
 from PIL import Image
 
-from posenc.show import guess_angle, guess_curve, guess_point, table
+from posenc import report_card
+from posenc.show import card_table, guess_angle, guess_curve, guess_point, table
 
 AGAIN = "or draw once more over what is wrong"
 CURVE = {"xlabel": "x", "ylabel": "y", "ylim": (-1, 1), "within": 0.1, "says": "So."}
@@ -133,6 +134,35 @@ class TestTable:
     def test_rows_must_fit_the_columns(self, rows):
         with pytest.raises(ValueError, match="rows must"):
             table(rows, columns=["a", "b"], caption="c")
+
+
+class TestCardTable:
+    card = report_card(lambda p: torch.eye(128)[p])
+    table = card_table(
+        {"one-hot": card, "count": report_card(lambda p: p[:, None] / 9)}, caption="c"
+    )
+
+    def test_says_what_is_wanted_and_what_is_met(self):
+        html = soup(self.table)
+        assert [c.text for c in html.select("thead th")] == ["wish", "wanted", "one-hot", "count"]
+        rows = [[c.text for c in row.select("th, td")] for row in html.select("tbody tr")]
+        assert [row[:2] for row in rows[:3]] == [
+            ["unique", "> 0.001"], ["bounded", "\u2264 1.05"], ["deterministic", "< 0.001"],
+        ]  # fmt: skip
+        assert [row[2] for row in rows] == [
+            f"{'' if grade.passed else 'NO '}{grade.value:.2g}" for grade in self.card.grades
+        ]
+        assert [row[3] for row in rows[1:3]] == ["NO 4", "0"]
+
+    def test_what_is_broken_has_another_ground_than_what_is_met(self):
+        cells = soup(self.table).select("tbody td:nth-child(n + 3)")
+        grounds = [(c.text[:2], re.search(r"--book-(\w+)", c["style"])[1]) for c in cells]
+        assert {tone for text, tone in grounds if text == "NO"} == {"orange"}
+        assert {tone for text, tone in grounds if text != "NO"} == {"teal"}
+
+    def test_refuses_no_card(self):
+        with pytest.raises(ValueError, match=r"cards must not be empty, got \{\}"):
+            card_table({}, caption="c")
 
 
 class TestGuess:

@@ -11,7 +11,7 @@ from posenc._extras import need
 need("show", "matplotlib", "PIL", "ipywidgets")
 
 from posenc.show import live
-from posenc.show.cards import plot_report_cards
+from posenc.show.cards import card_table
 from posenc.show.circles import plot_clock_hands, plot_turns
 from posenc.show.curves import name_lines, plot_curves
 from posenc.show.drawing import show_in_book
@@ -26,6 +26,7 @@ if os.environ.get("POSENC_BOOK"):
     show_in_book()
 
 __all__ = [
+    "card_table",
     "explore",
     "guess_angle",
     "guess_curve",
@@ -39,7 +40,6 @@ __all__ = [
     "plot_lengths",
     "plot_matrix",
     "plot_model",
-    "plot_report_cards",
     "plot_turns",
     "table",
 ]

@@ -3,50 +3,61 @@
 import re
 from collections.abc import Mapping
 
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
-
-from posenc.card import ReportCard
-from posenc.show.colours import ANSWERS
+from posenc.card import Grade, ReportCard
+from posenc.show.table import Table, wash
 
 _NOISE = 1e-6  # what is smaller comes from rounding, and is written as 0
-_WORD = {"ha": "center", "va": "bottom", "fontweight": "bold"}
-_NUMBER = {"ha": "center", "va": "top"}  # each its own, centred in any font
 _WANTED = re.compile(r"([<>]=?|=) [\d.]+")  # in a rule
+_MET, _BROKEN = wash("teal", 18), wash("orange", 24)
 
 
-def plot_report_cards(cards: Mapping[str, ReportCard], *, ax: Axes | None = None) -> Axes:
-    """Draw one row per encoding and one column per property; colour and word say if it is met.
-
-    Below each column stands what is wanted.
+def card_table(cards: Mapping[str, ReportCard], *, caption: str, note: str = "") -> Table:
+    """Show report cards as a table: a row a property, a column an encoding, and what is wanted.
 
     Args:
         cards: name of an encoding -> its report card.
-        ax: where to draw; a new figure by default.
+        caption: what the numbers are, in a line or two.
+        note: what else to know of them; it stands below.
 
     Returns:
-        The axes.
+        What a notebook displays: each number, and NO before it, on another ground, if the property
+        is not met.
+
+    Raises:
+        ValueError: if there is no card.
+
+    Example:
+        >>> from posenc import report_card
+        >>> card = report_card(lambda p: p[:, None].double(), length=32)
+        >>> card_table({"count": card}, caption="Which wishes counting meets.")
+        Which wishes counting meets.
+        wish             wanted   count
+        unique          > 0.001   0.091
+        bounded          ≤ 1.05  NO 4.1
+        deterministic   < 0.001       0
+        generalizable       = 1       1
+        smooth            < 0.5   0.091
+        relative-aware   < 0.05       0
     """
-    if ax is None:
-        ax = plt.subplots(figsize=(5.6, 1.9 + 0.45 * len(cards)))[1]
-    rows = [[grade.passed for grade in card.grades] for card in cards.values()]
-    ax.imshow(rows, cmap=ANSWERS, vmin=0, vmax=1)
-    for y, card in enumerate(cards.values()):
-        for x, grade in enumerate(card.grades):
-            value = 0 if abs(grade.value) < _NOISE else grade.value
-            ax.text(x, y - 0.02, "yes" if grade.passed else "NO", **_WORD)
-            ax.text(x, y + 0.08, f"{value:.2g}", **_NUMBER)
-    grades, below = next(iter(cards.values())).grades, len(cards) - 0.38
-    for x, grade in enumerate(grades):
-        sign, limit = _WANTED.search(grade.rule)[0].split(" ")
-        sign = sign.replace("<=", "\N{LESS-THAN OR EQUAL TO}")
-        for text, down in ((sign, 0), (limit, 0.42)):  # a phone has no room for both on one line
-            ax.text(x, below + down, text, color="0.35", **_NUMBER)
-    ax.text(-0.6, below, "wanted", color="0.35", **_NUMBER | {"ha": "right"})
-    names = [grade.name for grade in grades]
-    ax.set_xticks(range(len(names)), names, rotation=40, ha="left", rotation_mode="anchor")
-    ax.set_yticks(range(len(cards)), cards.keys())
-    ax.xaxis.tick_top()
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    return ax
+    if not cards:
+        raise ValueError(f"cards must not be empty, got {cards!r}")
+    wishes = list(zip(*(card.grades for card in cards.values()), strict=True))
+    return Table(
+        [[grades[0].name, _wanted(grades[0]), *map(_told, grades)] for grades in wishes],
+        ["wish", "wanted", *cards],
+        caption,
+        note,
+        numbers={*range(1, len(cards) + 2)},
+        washes=[
+            ["", "", *(_MET if grade.passed else _BROKEN for grade in grades)] for grades in wishes
+        ],
+    )
+
+
+def _wanted(grade: Grade) -> str:
+    return _WANTED.search(grade.rule)[0].replace("<=", "\N{LESS-THAN OR EQUAL TO}")
+
+
+def _told(grade: Grade) -> str:
+    value = 0 if abs(grade.value) < _NOISE else grade.value
+    return f"{'' if grade.passed else 'NO '}{value:.2g}"

@@ -7,7 +7,7 @@ no red or no green tells them by lightness, and by names, marks or dashes.
 """
 
 import matplotlib as mpl
-from matplotlib.colors import LinearSegmentedColormap, ListedColormap
+from matplotlib.colors import LinearSegmentedColormap
 
 PALETTE = {  # name -> on light paper, on dark paper
     "ink": ("#1d2733", "#e6e9ed"),
@@ -66,9 +66,6 @@ _STOPS = (
 )
 WEIGHTS = LinearSegmentedColormap.from_list("posenc.weights", _STOPS[0])
 DARK_WEIGHTS = LinearSegmentedColormap.from_list("posenc.weights.dark", _STOPS[1])
-# Answers, no and yes: some amber and some teal on the paper.
-ANSWERS = ListedColormap(["#f6dcc4", "#cfe6e2"])
-DARK_ANSWERS = ListedColormap(["#53391c", "#164542"])
 _SIGNS = {  # as in the palette; dark ones are less bright, or a large field glares
     "minus": ("#2a6aa8", "#4f8fc9"),
     "zero": ("#f7f5f1", "#2a2d33"),

@@ -33,9 +33,7 @@ from matplotlib.ticker import AutoLocator, MaxNLocator
 from PIL import Image
 
 from posenc.show.colours import (
-    ANSWERS,
     DARK,
-    DARK_ANSWERS,
     DARK_SIGNED,
     DARK_WEIGHTS,
     SIGNED,
@@ -403,7 +401,7 @@ def _map_in_the_dark(pixels: np.ndarray) -> np.ndarray:
     """A heat map on a dark page; what has the colours of one of the book's maps has its twin's."""
     seen, dark = pixels[..., 3] > 0, pixels.copy()
     known, at = np.unique(pixels[seen], axis=0, return_inverse=True)
-    for pair in ((WEIGHTS, DARK_WEIGHTS), (SIGNED, DARK_SIGNED), (ANSWERS, DARK_ANSWERS)):
+    for pair in ((WEIGHTS, DARK_WEIGHTS), (SIGNED, DARK_SIGNED)):
         light, night = (ramp(np.arange(ramp.N), bytes=True) for ramp in pair)
         apart = np.abs(known[:, None].astype(int) - light).max(axis=-1)
         if apart.min(axis=1).max(initial=0) <= 1:  # it was rounded

@@ -12,7 +12,12 @@ _INTERVAL = rf" (?:± (?P<half>[\d.]+)|\((?P<low>{_SIGNED}) to (?P<high>{_SIGNED
 _DIFFERENCE = re.compile(
     rf"(?:(?P<of>.+): )?(?P<told>(?P<middle>{_SIGNED})(?:{_INTERVAL})?)(?:, (?P<verdict>.+))?"
 )
-_WASH = "var(--book-teal, #0f766e)"
+_TONES = {"teal": "#0f766e", "orange": "#a84b00"}  # the book's, where its style is not
+
+
+def wash(tone: str, percent: float) -> str:
+    """The ground of an entry: so much of a colour on the page."""
+    return f"color-mix(in oklab,var(--book-{tone}, {_TONES[tone]}) {percent:.0f}%,transparent)"
 
 
 class Table:
@@ -25,10 +30,10 @@ class Table:
         caption: str,
         note: str,
         numbers: set[int],
-        depth: list[list[float]],
+        washes: list[list[str]],
     ):
         self.rows, self.columns, self.caption, self.note = rows, columns, caption, note
-        self.numbers, self.depth = numbers, depth
+        self.numbers, self.washes = numbers, washes
 
     def __repr__(self) -> str:
         lines = [self.columns, *self.rows]
@@ -51,13 +56,13 @@ class Table:
         beside = 0.03 * (high - low)  # or a mark at an end is cut
         low, high = low - beside, high + beside
         body = ""
-        for row, depth, differences in zip(self.rows, self.depth, found, strict=True):
+        for row, washes, differences in zip(self.rows, self.washes, found, strict=True):
             body += f"<tr>{self._entry('th', 'row', 0, row[0])}"
             for at, one in enumerate(differences, start=1):
                 if drawn and one:
                     body += self._mark(at, one, low, high)
                 else:
-                    body += self._entry("td", "", at, row[at], depth[at])
+                    body += self._entry("td", "", at, row[at], washes[at])
             body += "</tr>"
         kind = "results differences" if drawn else "results"
         note = f'<p class="note">{html.escape(self.note)}</p>' if self.note else ""
@@ -77,13 +82,12 @@ class Table:
         cell = f'<td class="scale" colspan="{len(self.columns)}"><i>{ticks}</i></td>'
         return f'<tfoot aria-hidden="true"><tr>{cell}</tr></tfoot>'
 
-    def _entry(self, tag: str, scope: str, at: int, text: str, depth: float = 0) -> str:
+    def _entry(self, tag: str, scope: str, at: int, text: str, ground: str = "") -> str:
         starts = [row[at].lstrip("<>~+-\N{MINUS SIGN} ")[:1] for row in self.rows]
         words = sum(map(str.isalpha, starts)) > sum(map(str.isdigit, starts))  # a dash is neither
-        side = "left" if words or (at == 0 and at not in self.numbers) else "right"
+        side = "left" if at not in self.numbers and (words or at == 0) else "right"
         scope = f' scope="{scope}"' if scope else ""
-        wash = f";background:color-mix(in oklab,{_WASH} {36 * depth:.0f}%,transparent)"
-        style = f"text-align:{side}{wash if depth else ''}"
+        style = f"text-align:{side}{f';background:{ground}' if ground else ''}"
         return f'<{tag}{scope} style="{style}">{html.escape(text)}</{tag}>'
 
     def _mark(self, at: int, one: "_Difference", first: float, last: float) -> str:
@@ -187,5 +191,8 @@ def table(
         [f"{entry:.{digits}f}" if isinstance(entry, float) else str(entry) for entry in row]
         for row in rows
     ]
-    depth = [[x if shares and isinstance(x, float) else 0 for x in row] for row in rows]
-    return Table(shown, list(columns), caption, note, numbers, depth)
+    washes = [
+        [wash("teal", 36 * x) if shares and isinstance(x, float) and x else "" for x in row]
+        for row in rows
+    ]
+    return Table(shown, list(columns), caption, note, numbers, washes)
