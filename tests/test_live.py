@@ -89,13 +89,13 @@ FIGURES = {
     ),
     "query_key_clocks": live.query_key_clocks,
     "query_key_clocks-other": lambda: live.query_key_clocks(
-        torch.tensor([1.0, 0.4, -0.3, 2.0]),
-        torch.tensor([0.5, -0.7, 1.1, 0.2]),
+        torch.tensor([1.0, 0.4, -0.3, 2.0]).repeat(4),
+        torch.tensor([0.5, -0.7, 1.1, 0.2]).repeat(4),
         base=30.0,
         trained=5,
         longest=30,
         distance=20,
-        scaled=inverse_frequencies(4, base=30.0) / 4,
+        scaled=inverse_frequencies(16, base=30.0) / 4,
     ),
     "query_key_clocks-trained": lambda: live.query_key_clocks(dim=6, trained=12, distance=20),
     "relative_grid": live.relative_grid,
@@ -1586,7 +1586,7 @@ CELLS = """() => [...document.querySelectorAll(".clock")].map((clock) =>
 BARS = """() => [...document.querySelectorAll(".bar")].map((bar) => {
   const drawn = getComputedStyle(bar, "::after"), lies = bar.offsetWidth > bar.offsetHeight;
   const [long, from, all] = lies
-    ? [drawn.width, drawn.left, bar.offsetWidth] : [drawn.height, drawn.bottom, bar.offsetHeight];
+    ? [drawn.width, drawn.left, bar.clientWidth] : [drawn.height, drawn.bottom, bar.offsetHeight];
   return (parseFloat(from) < all / 2 - 0.5 ? -1 : 1) * parseFloat(long) / all; })"""
 
 
@@ -1627,17 +1627,21 @@ class TestClocks:
                 assert len(parts) == 8
                 assert total == pytest.approx(sum(parts) / 8, abs=0.02)
             assert page.locator(".total .bar").bounding_box()["width"] > 0.98 * min(width - 24, 790)
+            assert page.locator(".total i").all_inner_texts() == ["\N{MINUS SIGN}8.00", "0", "8.00"]
 
-    def test_a_phone_tells_both_scores_beside_the_control_that_moves_them(self, opened):
-        with opened("query_key_clocks-other", width=390) as page:
-            scores = page.locator(".controls .scores")
-            for state in some_states("query_key_clocks-other")[:4]:
-                page.locator(".live").evaluate(SET, state)
-                rows = figure("query_key_clocks-other").values(state)["rows"]
-                assert scores.is_visible()
-                assert scores.locator("b").all_inner_texts() == [row["score_said"] for row in rows]
-            page.set_viewport_size({"width": 820, "height": 900})
-            assert not scores.is_visible()
+    @pytest.mark.parametrize("width", [360, 390])
+    def test_a_phone_shows_both_rows_and_what_moves_them_at_once(self, opened, width):
+        with opened("query_key_clocks-other", width=width) as page:
+            rows = page.locator(".clocks").all()
+            tops = [[round(box.bounding_box()["y"]) for box in row.locator(".clock > svg").all()]
+                    for row in rows]  # fmt: skip
+            assert [(len(row), len({*row})) for row in tops] == [(8, 1), (8, 1)]
+            sliders = page.locator(".controls input").last.bounding_box()
+            assert sliders["y"] + sliders["height"] - tops[0][0] < 600
+            cells = page.evaluate(CELLS)
+            assert min(hit[2] - hit[0] for hit, *_ in cells) >= 34
+            for (*_, said), (*_, right) in pairwise(cells):
+                assert right[0] - said[2] >= 2 or right[1] > said[3]
 
     @pytest.mark.parametrize(("width", "beyond"), [(1024, 0), (1440, 256)])
     def test_in_the_book_eight_reach_into_the_rail_of_a_wide_page(self, opened, width, beyond):

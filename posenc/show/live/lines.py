@@ -33,7 +33,7 @@ from posenc.show.live.marks import (
 )
 
 HEIGHT, LETTERS = 19, 1.4  # of the picture, and of a name beside it, in em
-MANY = 8  # lines: the picture reaches into the rail of the page, as more than six clocks do
+MANY, HIGHER = 8, 27  # lines: the picture reaches into the rail of the page, and is so high there
 TOP = 0.85  # of the picture: who ends there has left it
 PHONE, LETTER = 17, 0.56  # width of the picture on a narrow phone, and of a letter, in em
 CORNER = 0.03  # of the height: no number of y stands there, beside the first of x
@@ -177,9 +177,10 @@ def lines(
     shares = [((row[known[name] - 1]).item() - low) / (high - low) for name, row in table.items()]
     shares += [(max(many) - low) / (high - low) for many in level.values()]
     left = [(ends[1] - last[name]) / (ends[1] - ends[0]) for name in names] + [0] * len(level)
+    height = HIGHER if len(names) >= MANY else HEIGHT
     # of lines that leave the picture above, the first to go is named highest
     wanted = [s + gone * (s > TOP) for s, gone in zip(shares, left, strict=True)]
-    heights = apart(wanted, LETTERS / HEIGHT)
+    heights = apart(wanted, LETTERS / height)
     flags = {name: (v, "soft") for name, v in upright.items()}
     for name, (colour, _), top, gone in zip(names, looks(names), shares, left, strict=False):
         if gone and top > TOP:
@@ -244,7 +245,7 @@ def lines(
         yticks=round_ticks(low + CORNER * (high - low), high),
         xlabel=xlabel,
         ylabel=ylabel,
-        height=f"{HEIGHT}em",
+        height=f"{height}em",
         over=[
             *_flags(flags, ends),
             h("div", *inside, aria_hidden="true"),
@@ -271,7 +272,7 @@ def lines(
     leads = [  # from the line's end to its name, where that had to give way
         h("path", d=path([(0, 100 * (1 - share)), (100, 100 * (1 - at))]), style=each.get("style"))
         for each, share, at, there in zip(named, shares, heights, ends_at, strict=True)
-        if there and abs(share - at) > 0.2 * LETTERS / HEIGHT
+        if there and abs(share - at) > 0.2 * LETTERS / height
     ]
     box = {"viewBox": "0 0 100 100", "preserveAspectRatio": "none"}  # or they are blurred
     from_above = [named[i] for i in sorted(range(len(named)), key=lambda i: -heights[i])]

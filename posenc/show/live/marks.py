@@ -108,8 +108,7 @@ def require_place(name: str, value: float, words: Sequence[str]) -> None:
 
 def controls(*parts: Element) -> Element:
     """The controls under a figure: a row, or where there are many two columns."""
-    shown = [part for part in parts if part.get("class") != "scores"]  # which a phone alone shows
-    many = len(shown) > 3 or sum("slider" in part.get("class", "") for part in parts) > 2
+    many = len(parts) > 3 or sum("slider" in part.get("class", "") for part in parts) > 2
     return h("div", *parts, class_="controls many" if many else "controls")
 
 
@@ -286,7 +285,7 @@ def plot(
 def round_ticks(low: float, high: float, most: int = 6) -> dict[float, str]:
     """At most `most` round numbers between two ends, and what to write there."""
     step = 10.0 ** math.floor(math.log10((high - low) / 2))
-    step = next(s * step for s in (1, 2, 5, 10, 20) if (high - low) / (s * step) <= most - 1)
+    step = next(s * step for s in (0.5, 1, 2, 5, 10, 20) if (high - low) / (s * step) <= most - 1)
     ticks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
     return {tick: grouped(number(tick)).replace("-", "\N{MINUS SIGN}") for tick in ticks}
 

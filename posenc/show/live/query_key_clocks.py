@@ -129,7 +129,6 @@ def query_key_clocks(
         dials.speeds("tokens for one turn"),
         *(_row(r, name, rows[r], trained and width, most) for r, name in enumerate(names)),
         controls(
-            *([] if scaled is None else [_scores()]),
             play("d", speed=3),
             slider("d", "distance", 0, longest - 1, said="d_said", colour="p", rests=True),
             slider("n", "key's position", 0, longest - 1, said="n_said", rests=True),
@@ -154,15 +153,6 @@ def _news(count: int) -> str:
     if not count:
         return "Training has seen every one of these turns."
     return f"Pairs at a turn that training has not seen: {count}."
-
-
-def _scores() -> Element:
-    """Both scores once more, where a phone shows no clocks while the distance is pulled."""
-    told = (
-        h("span", f"{name} ", h("b", data_set=f"text:rows.{r}.score_said"))
-        for r, name in enumerate(("score: trained", "stretched"))
-    )
-    return h("div", *told, class_="scores", aria_hidden="true")
 
 
 def _row(r: int, name: str, speeds: Tensor, width: Tensor | None, most: Tensor) -> Element:
@@ -212,4 +202,4 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor | None, most: Tensor) 
         aria_hidden="true",
     )
     above = [h("p", name, class_="row-name")] if name else []
-    return h("div", *above, dials.clock_row(clocks), total)
+    return h("div", *above, dials.clock_row(clocks, narrow=8 if name else 4), total)
