@@ -345,15 +345,16 @@ class TestBoth:
                 assert [*map(height, bars)] == [*map(height, titles)]
         assert without_names(figure) == before
 
+    @pytest.mark.parametrize("by", [90, 60])
     @pytest.mark.parametrize(("word", "turned"), [("cat", False), ("crocodile", True)])
-    def test_words_below_a_matrix_are_turned_only_if_they_would_touch(self, word, turned):
+    def test_words_below_a_matrix_are_turned_only_if_they_would_touch(self, word, turned, by):
         figure, ax = plt.subplots(figsize=(5.4, 4))
         plot_matrix(torch.rand(10, 10), xlabel="key", ylabel="query", ax=ax)
-        ax.set_xticks(range(10), [word] * 10, rotation=90)
+        ax.set_xticks(range(10), [word] * 10, rotation=by)
         before = without_names(figure)
         screen = BeautifulSoup(draw_both(figure)[0], "html.parser")
         words = [text for text in screen.select("text") if text.text == word]
-        assert {"rotate(-90" in text.get("transform", "") for text in words} == {turned}
+        assert {f"rotate(-{by}" in text.get("transform", "") for text in words} == {turned}
         assert len(words) == 10
         assert without_names(figure) == before
 

@@ -157,7 +157,7 @@ class TestCardTable:
     def test_what_is_broken_has_another_ground_than_what_is_met(self):
         cells = soup(self.table).select("tbody td:nth-child(n + 3)")
         grounds = [(c.text[:2], re.search(r"--book-(\w+)", c["style"])[1]) for c in cells]
-        assert {tone for text, tone in grounds if text == "NO"} == {"orange"}
+        assert {tone for text, tone in grounds if text == "NO"} == {"red"}
         assert {tone for text, tone in grounds if text != "NO"} == {"teal"}
 
     def test_refuses_no_card(self):

@@ -46,7 +46,7 @@ if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "na
 // The contents mark the section that crosses a line below the window's top. The theme's measure, a tenth
 // of a section, is never in view of a long one, and no more of one that grows when a question is answered.
 window.addEventListener("load", () =>
-  Object.assign(document.body.dataset, { bsRootMargin: "-30% 0px -70%", bsThreshold: "0,1" }));
+  Object.assign(document.body.dataset, { bsRootMargin: "-14% 0px -86%", bsThreshold: "0,1" }));
 
 // Once a note has folded them, the contents stay folded until the page's top, and name the section that
 // is read: nothing opens and shuts beside a reader.

@@ -8,7 +8,7 @@ from posenc.show.table import Table, wash
 
 _NOISE = 1e-6  # what is smaller comes from rounding, and is written as 0
 _WANTED = re.compile(r"([<>]=?|=) [\d.]+")  # in a rule
-_MET, _BROKEN = wash("teal", 18), wash("orange", 24)
+_MET, _BROKEN = wash("teal", 18), wash("red", 18)
 
 
 def card_table(cards: Mapping[str, ReportCard], *, caption: str, note: str = "") -> Table:

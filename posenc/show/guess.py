@@ -63,7 +63,7 @@ _STYLE = """
 .guess .said:empty { margin: 0 }
 .guess.compared .said { margin-top: 0.8rem; padding-left: 1rem; border-left: 4px solid }
 .guess.right .said { border-color: var(--book-teal, #0f766e) }
-.guess.wrong .said { border-color: var(--book-amber, #b45309) }
+.guess.wrong .said { border-color: var(--book-red, #ae3324) }
 .guess .sliders {
   display: grid; gap: 0 1em; grid-template-columns: max-content 1fr minmax(4em, max-content)
 }

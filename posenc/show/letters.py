@@ -207,20 +207,20 @@ def _above(ax: Axes, row: Bbox) -> list[Bbox]:
 @contextmanager
 def upright_words(figure: Figure) -> Iterator[None]:
     """Words below an axis that a figure turned, lest they touch, are not turned if they fit."""
+    level = {"rotation": 0, "horizontalalignment": "center"}
     with ExitStack() as kept:
-        figure.draw_without_rendering()
         for ax in plots_of(figure):
             texts = [text for text in ax.get_xticklabels() if text.get_text()]
-            if len(texts) > 1 and all(text.get_rotation() == 90 for text in texts):
-                centres = [text.get_window_extent() for text in texts]
-                step = min(
-                    (right.x0 + right.x1 - left.x0 - left.x1) / 2
-                    for left, right in itertools.pairwise(centres)
-                )
-                if max(place.height for place in centres) + 4 <= step:
-                    for text in texts:
-                        kept.callback(text.set_rotation, 90)
-                        text.set_rotation(0)
+            if len(texts) < 2 or not all(text.get_rotation() for text in texts):
+                continue
+            with ExitStack() as tried:
+                for text in texts:
+                    tried.callback(text.set, **{k: getattr(text, f"get_{k}")() for k in level})
+                    text.set(**level)
+                figure.draw_without_rendering()
+                places = [text.get_window_extent() for text in texts]
+                if all(right.x0 - left.x1 >= 4 for left, right in itertools.pairwise(places)):
+                    kept.push(tried.pop_all())
         yield
 
 

@@ -88,7 +88,7 @@ def plot_attention(
     Returns:
         The axes.
     """
-    told = "weight, coloured by its square root" if root else "weight"
+    told = "weight, root scale" if root else "weight"
     names = {"xlabel": "key", "ylabel": "query", "label": _if_alone(told, ax)}
     ax = plot_matrix(weights, limit=1.0, root=root, ax=ax, **names)
     ax.images[0].set_clim(0, 1)

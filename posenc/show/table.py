@@ -12,7 +12,7 @@ _INTERVAL = rf" (?:± (?P<half>[\d.]+)|\((?P<low>{_SIGNED}) to (?P<high>{_SIGNED
 _DIFFERENCE = re.compile(
     rf"(?:(?P<of>.+): )?(?P<told>(?P<middle>{_SIGNED})(?:{_INTERVAL})?)(?:, (?P<verdict>.+))?"
 )
-_TONES = {"teal": "#0f766e", "orange": "#a84b00"}  # the book's, where its style is not
+_TONES = {"teal": "#0f766e", "red": "#ae3324"}  # the book's, where its style is not
 
 
 def wash(tone: str, percent: float) -> str:

@@ -242,7 +242,7 @@ def lines(
         x=ends,
         y=(low, high),
         xticks=_ticks(places, xscale),
-        yticks=round_ticks(low + CORNER * (high - low), high),
+        yticks=round_ticks(low + CORNER * (high - low), high, most=height // 3),
         xlabel=xlabel,
         ylabel=ylabel,
         height=f"{height}em",
