@@ -126,11 +126,15 @@ def digits(
     return LiveFigure(
         "digits",
         "A position as digits, as digits without jumps, and as hands",
-        words_row(words, "p"),
-        rail("p", "position", 0, last, said="p_said", colour="p", rests=True),
+        h(
+            "div",
+            controls(play("p", speed=1.0)),
+            words_row(words, "p"),
+            rail("p", "position", 0, last, said="p_said", colour="p", rests=True),
+            class_="stage",
+        ),
         h("div", *columns, class_="clocks wheels", style=f"--n:{wheels};--narrow:{min(wheels, 4)}"),
         dials.speeds("words for one turn"),
-        controls(play("p", speed=1.0)),
         data={"inv_freq": frequencies.tolist(), "words": words, "base": base},
         state={"p": start},
         values=values,
