@@ -9,7 +9,7 @@ import json
 import math
 import re
 import statistics
-from itertools import pairwise
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -914,7 +914,9 @@ def test_the_contents_do_not_blink_as_notes_go_by(browser, home):
         assert not empty
         assert there[0]
         assert there[-1]  # at the top they open again
-        assert sum(one != other for one, other in pairwise(there)) == 2
+        runs = [len([*run]) for is_open, run in groupby(there[:-1]) if is_open]
+        assert all(run >= 18 for run in runs)  # where they open, they stay for 1440 pixels
+        assert 2 <= len(runs) <= 4
 
 
 @pytest.mark.parametrize("way", ["pointer", "keyboard"])
@@ -924,11 +926,12 @@ def test_the_folded_contents_name_the_section_and_open_for_who_comes_there(brows
         page, contents = visited.page, visited.page.locator(".bd-sidebar-secondary")
         page.evaluate("document.documentElement.classList.add('whole')")
         answer_everything(page)
-        note = page.locator("aside.margin").nth(3)
+        note = page.locator("aside.margin").first
         note.evaluate("(e) => e.scrollIntoView({ block: 'start', behavior: 'instant' })")
         page.locator(".bd-sidebar-secondary.hide").wait_for()
-        note.evaluate("(e) => scrollBy({ top: 800, behavior: 'instant' })")
-        settle(page)
+        while page.locator(".bd-sidebar-secondary.hide").count():  # the next is not far
+            page.mouse.wheel(0, 100)
+            settle(page)
         assert contents.bounding_box()["height"] < 60
         title, active = contents.locator(".onthispage"), contents.locator("a.active")
         said = title.evaluate("(e) => getComputedStyle(e, '::before').content")

@@ -48,20 +48,29 @@ if (location.hash || performance.getEntriesByType("navigation")[0]?.type !== "na
 window.addEventListener("load", () =>
   Object.assign(document.body.dataset, { bsRootMargin: "-14% 0px -86%", bsThreshold: "0,1" }));
 
-// Once a note has folded them, the contents stay folded until the page's top, and name the section that
-// is read: nothing opens and shuts beside a reader.
+// Once a note has folded them, the contents stay folded, and name the section that is read, until the
+// page's top or until the margin is free for two windows more: nothing opens and shuts beside a reader.
 document.addEventListener("DOMContentLoaded", () => {
   const contents = document.querySelector("div.bd-sidebar-secondary");
   const title = contents?.querySelector(".onthispage");
   if (!title) return;
   document.addEventListener("activate.bs.scrollspy", ({ relatedTarget }) =>
     (title.dataset.here = relatedTarget.textContent));
-  const atTop = () => scrollY < 50;
+  const atTop = () => scrollY < 50, near = new Set(); // near: what stands in the margin, or reaches there
   const keep = () => {
     if (contents.matches(".hide:not(.kept)") && !atTop()) contents.classList.add("kept");
   };
+  const open = () => {
+    if (atTop() || !near.size) contents.classList.remove("kept");
+  };
+  const watch = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) near[isIntersecting ? "add" : "delete"](target);
+    open();
+  }, { rootMargin: "0px 0px 200% 0px" });
+  for (const part of document.querySelectorAll("article :is(.margin, .popout)"))
+    watch.observe(part.closest("section > *, .covered > *"));
   new MutationObserver(keep).observe(contents, { attributeFilter: ["class"] });
-  window.addEventListener("scroll", () => atTop() && contents.classList.remove("kept"));
+  window.addEventListener("scroll", open);
 });
 
 // A margin note stands beside the paragraph that follows it; without a margin it comes after that,
