@@ -1668,6 +1668,17 @@ class TestClocks:
         for wide, deep, _ in arcs:
             assert deep == pytest.approx(0.975 * math.sqrt(wide / 10), rel=1e-3)
 
+    def test_where_no_arcs_are_drawn_words_that_are_alike_are_underlined(self, opened):
+        lines = """(all) => all.map((e) => getComputedStyle(e).textDecorationColor)
+          .map((colour) => !/\\/ 0\\)$|, 0\\)$/.test(colour))"""
+        with opened("clocks", width=390) as page:
+            assert not page.locator(".links").is_visible()
+            for p, alike in ((11, [1]), (4, [0, 7, 10]), (2, [])):
+                page.locator(".live").evaluate(SET, {"p": p})
+                settle(page)
+                lit = page.locator(".words button").evaluate_all(lines)
+                assert [i for i, on in enumerate(lit) if on] == alike
+
 
 class TestLooks:
     @pytest.mark.parametrize("width", [360, 768, 1024, 1440])
