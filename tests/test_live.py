@@ -1284,6 +1284,23 @@ class TestLines:
             assert state_of(page)["at"] > 50
             assert tip.startswith("sine: ")
 
+    def test_what_is_pointed_at_is_told_beside_the_names_and_is_not_chosen(self, opened):
+        with opened("lines") as page:
+            box, before = page.locator(".frame").bounding_box(), state_of(page)
+            shown = page.locator(".names b, .stands b, p.said")
+            first = shown.all_inner_texts()
+            page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 0.9 * box["height"])
+            settle(page)
+            tip = page.locator(".tip").inner_text()
+            value, place = re.fullmatch(".+: (.+) at (.+)", tip).groups()
+            assert shown.all_inner_texts() != first
+            assert value in page.locator(".names [style*='--on: 1']").inner_text()
+            assert page.locator(".stands b").inner_text() == place
+            assert state_of(page) == before
+            page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + box["height"] + 400)
+            settle(page)
+            assert shown.all_inner_texts() == first
+
     @pytest.mark.parametrize("says", ["{z}", "{", "{}"])
     def test_a_sentence_asks_for_what_there_is(self, says):
         with pytest.raises(ValueError, match=re.escape(f"got {says!r}")):

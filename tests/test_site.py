@@ -860,9 +860,14 @@ def test_a_page_stands_alone_unless_there_is_room_for_all(browser, home, width, 
     with visit(browser, home, CHAPTERS[4], viewport=viewport, reduced_motion="reduce") as visited:
         contents = visited.page.locator(".bd-sidebar-primary .bd-links a").first
         assert contents.is_visible() is not alone
-        visited.page.locator(".bd-header-article .primary-toggle").click()
+        toggle = visited.page.locator(".bd-header-article .primary-toggle")
+        toggle.click()
         settle(visited.page)
         assert contents.is_visible() is alone
+        visited.page.keyboard.press("Escape")
+        settle(visited.page)
+        assert not contents.is_visible()
+        assert toggle.evaluate(FOCUSED)
 
 
 @one_visit(CHAPTERS[1:2], viewport={"width": 1600, "height": 900})  # less, and the page is alone

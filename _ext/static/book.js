@@ -199,15 +199,16 @@ document.addEventListener("DOMContentLoaded", () => {
     close.className = "close-contents";
     close.ariaLabel = `Close the ${what}`;
     drawer.prepend(close);
+    const box = document.getElementById(`pst-${which}-sidebar-checkbox`); // of a drawer, and of what slides in
     const shut = (back) => {
-      document.getElementById(`pst-${which}-sidebar-checkbox`).checked = false;
+      box.checked = false;
       if (back) document.querySelector(`.${which}-toggle`).focus({ preventScroll: true });
     };
     drawer.addEventListener("click", ({ target }) => {
       if (target.closest("a, .close-contents")) shut(target.closest("button"));
     });
     document.addEventListener("keydown", ({ key }) => {
-      if (key === "Escape" && close.checkVisibility({ visibilityProperty: true })) shut(true);
+      if (key === "Escape" && box.checked && drawer.checkVisibility({ visibilityProperty: true })) shut(true);
     });
   }
 });

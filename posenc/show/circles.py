@@ -30,7 +30,7 @@ def plot_clock_hands(angles: Tensor, *, axes: Sequence[Axes] | None = None) -> S
         axes = plt.subplots(1, len(angles), figsize=(1.6 * len(angles), 1.9), squeeze=False)[1][0]
     for pair, (angle, ax) in enumerate(zip(angles.detach().cpu(), axes, strict=True)):
         _clean_plane(ax, 1.15, cross=False)
-        ax.add_patch(plt.Circle((0, 0), 1, fc="0.97", ec="0.6", lw=0.9))
+        ax.add_patch(plt.Circle((0, 0), 1, fc="0.97", ec="0.62", lw=0.9))
         hand = {"color": light("amber"), "lw": 3, "marker": "o", "ms": 8, "markevery": [1]}
         ax.plot([0, 0.82 * angle.sin()], [0, 0.82 * angle.cos()], **hand)
         ax.plot(0, 0, "o", color="0.45", ms=3)

@@ -25,6 +25,7 @@ PALETTE = {  # name -> on light paper, on dark paper
 CYCLE = ("ink", "amber", "teal", "violet", "olive", "magenta", "slate")
 DARK = dict(PALETTE.values())
 DARK |= {"#4f5760": "#b8bbbf", "#c8cacd": "#47494e"}  # labels and axes: 78 and 24 % of the ink
+DARK |= {"#f7f7f7": "#1b1d22", "#9e9e9e": "#6d6c6b"}  # a clock's face and rim, as in live ones
 
 _METHODS = {
     "none": "grey",

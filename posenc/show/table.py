@@ -85,6 +85,7 @@ class Table:
     def _entry(self, tag: str, scope: str, at: int, text: str, ground: str = "") -> str:
         starts = [row[at].lstrip("<>~+-\N{MINUS SIGN} ")[:1] for row in self.rows]
         words = sum(map(str.isalpha, starts)) > sum(map(str.isdigit, starts))  # a dash is neither
+        words |= sum("=" in row[at][1:] for row in self.rows) > len(self.rows) / 2  # settings
         side = "left" if at not in self.numbers and (words or at == 0) else "right"
         scope = f' scope="{scope}"' if scope else ""
         style = f"text-align:{side}{f';background:{ground}' if ground else ''}"

@@ -70,6 +70,7 @@ export default live({
       return { at: point.x, line: grip.line };
     },
   },
+  points: { at: ({ at: point, state, data }) => ({ at: point.x, line: data.names[pointedAt(point, data, state.line)] }) },
   tips: {
     at({ at: point, state, data }) {
       const i = pointedAt(point, data, state.line);

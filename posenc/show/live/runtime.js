@@ -14,6 +14,7 @@
 //   drags, goes, tips               name -> function({ index, state, data, values, at, grip })
 // A function of drags or goes returns the part of the state that changes, one of tips a text, or of a
 // curve [text, place, …]: where a dot is to stand upon it, in the units of the picture.
+//   points                          optional, as tips: the part of the state that is shown meanwhile
 // The page sets a part of the state by an event "live:set" of the figure, with it as its detail.
 
 export const TAU = 2 * Math.PI;
@@ -142,19 +143,21 @@ export const live = (figure) => ({
     const controls = [...el.querySelectorAll("[name]")];
     const [tip, heard, reset] = [".tip", "[role=status]", ".reset"].map((part) => el.querySelector(part));
     const state = () => model.get("state"), first = state();
-    const values = () => {
-      const found = figure.values(state(), data);
-      return { ...found, said: figure.describe(state(), found, data) };
+    const values = (of = state()) => {
+      const found = figure.values(of, data);
+      return { ...found, said: figure.describe(of, found, data) };
     };
-    let frame, rest, motion, arriving = false;
+    let frame, rest, motion, pointed, arriving = false; // pointed: what is shown while it is pointed at
     const quiet = () => {
+      if (pointed) soon();
+      pointed = undefined;
       tip.hidden = true;
       for (const dot of el.querySelectorAll(".spot")) dot.remove();
     };
 
     const draw = () => {
       frame = 0;
-      const found = values();
+      const found = values({ ...state(), ...pointed });
       for (const show of marks) show(found);
       for (const control of controls) {
         const value = state()[control.name];
@@ -328,6 +331,8 @@ export const live = (figure) => ({
       if (!mark || event.pointerType === "touch") return;
       const at = where(mark, event), [wide, tall] = at.pixels;
       const [text, ...places] = [call("tip", mark, { at })].flat();
+      pointed = figure.points?.[mark.dataset.tip]?.({ at, state: state(), data });
+      if (pointed) soon();
       tip.textContent = text;
       tip.hidden = false;
       const { left, top, width } = el.getBoundingClientRect();
