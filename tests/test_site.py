@@ -1731,16 +1731,16 @@ class TestSets:
     def test_of_a_figure_that_is_higher_than_the_window_the_top_is_shown(
         self, browser, home, page, words
     ):
-        phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+        phone = {"viewport": {"width": 390, "height": 640}, "has_touch": True, "is_mobile": True}
         with visit(browser, home, page, **phone, reduced_motion="reduce") as visited:
             open_everything(visited.page)
             button = visited.page.get_by_role("button", name=words, exact=True)
             button.evaluate(INTO_VIEW)
             self.arrived(visited.page, button)
             figure = visited.page.locator(f"#{button.get_attribute('data-of')} .live")
-            assert figure.bounding_box()["height"] > 844 - 64
+            assert figure.bounding_box()["height"] > 640 - 64
             assert starts(figure)
-            below = button.bounding_box()["y"] > 844
+            below = button.bounding_box()["y"] > 640
             assert visited.page.locator(".back-to-text").count() == below
 
     def test_one_far_away_is_gone_to_and_back_leads_back(self, browser, home):

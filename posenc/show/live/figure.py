@@ -72,7 +72,9 @@ class LiveFigure:
 
     def html(self) -> str:
         """The figure in its first state, its numbers and its script, as one element."""
-        given = json.dumps({"data": self.data, "state": self.state}, allow_nan=False)
+        given = json.dumps(
+            {"data": self.data, "state": self.state}, allow_nan=False, separators=(",", ":")
+        )
         root = h(
             "div",
             h("style", variables() + _SPACE.sub("", (HERE / "live.css").read_text("utf-8"))),
