@@ -126,7 +126,7 @@ def clock_pair(
         "Two positions on the clocks, in the table and on the curve of the dot product",
         words_row(words, "p", "q"),
         dials.speeds(),
-        dials.clock_row(clocks, narrow=8),
+        dials.clock_row(clocks),
         h("div", _curve(inv_freq, last), _table(table, words), class_="side"),
         controls(
             play("p", speed=1.2),

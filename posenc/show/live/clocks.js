@@ -25,7 +25,7 @@ export default live({
     }
     const said = `Position ${at}: ${quoted(words[here])}. `;
     if (!others.length) return said + "No other word is the same.";
-    return said + `The same word stands at ${others.join(", ")}, with its hands elsewhere.`;
+    return said + `The same word stands at ${others.join(", ")}: dashed hands.`;
   },
   drags: { hand: (given) => ({ p: turn(given.state.p, given) }) },
   goes: { word: ({ index }) => ({ p: index }) },

@@ -84,7 +84,7 @@ def clocks(
         said = f"Position {values['at']}: {quoted(words[here])}. "
         if not others:
             return said + "No other word is the same."
-        return said + f"The same word stands at {', '.join(others)}, with its hands elsewhere."
+        return said + f"The same word stands at {', '.join(others)}: dashed hands."
 
     rows = [
         dials.dial(

@@ -2,6 +2,7 @@
 import { paint } from "./heat.js";
 import { TAU, clamp, fixed, grouped, live, nearest, range } from "./runtime.js";
 
+const FINE = 4; // points of the curve from one position to the next
 const size = ({ pairs, length }) => [2 * nearest(pairs), nearest(length)];
 const speed = (channel, { pairs, log_base }) =>
   10 ** ((-log_base * Math.floor(channel / 2)) / nearest(pairs));
@@ -23,6 +24,9 @@ export default live({
     return {
       row: range(channels).map((channel) => entry(r, channel, state)),
       column: range(count).map((p) => [entry(p, c, state), 1 - (p + 0.5) / count]),
+      wave: range(FINE * (count - 1) + 1)
+        .map((n) => n / FINE)
+        .map((p) => [entry(p, c, state), 1 - (p + 0.5) / count]),
       x: (c + 0.5) / channels,
       y: 1 - (r + 0.5) / count,
       width: 1 / channels,

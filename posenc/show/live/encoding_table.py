@@ -8,13 +8,13 @@ from posenc.show.live.figure import LiveFigure, State
 from posenc.show.live.heat import painted
 from posenc.show.live.marks import controls, fixed, h, knob, line, nearest, plot, slider
 
-LONGEST = 128
+LONGEST, FINE = 128, 4  # positions, and points of the curve from one to the next
 
 
 def encoding_table(*, dim: int = 32, base: float = 10_000.0, length: int = 64) -> LiveFigure:
     """`sinusoidal_encoding` of positions 0 ... length - 1: a row a position, a column a channel.
 
-    Beside it stands the column that is pointed at, as a curve.
+    Beside it stands the column that is pointed at, as the wave that it is taken from.
 
     Args:
         dim: channels to begin with, even, from 2 to 64.
@@ -45,12 +45,12 @@ def encoding_table(*, dim: int = 32, base: float = 10_000.0, length: int = 64) -
         "length": length,
     }
 
+    def encoded(positions: Tensor, state: State) -> Tensor:
+        channels, base = 2 * nearest(state["pairs"]), 10 ** state["log_base"]
+        return sinusoidal_encoding(positions, channels, base=base, dtype=torch.float64)
+
     def table_of(state: State) -> Tensor:
-        channels, count = 2 * nearest(state["pairs"]), nearest(state["length"])
-        real = torch.float64
-        return sinusoidal_encoding(
-            torch.arange(count), channels, base=10 ** state["log_base"], dtype=real
-        )
+        return encoded(torch.arange(nearest(state["length"])), state)
 
     def values(state: State) -> dict:
         table = table_of(state)
@@ -59,9 +59,12 @@ def encoding_table(*, dim: int = 32, base: float = 10_000.0, length: int = 64) -
         c = min(max(nearest(state["c"]), 0), channels - 1)
         speeds = inverse_frequencies(channels, base=10 ** state["log_base"])
         column = table[:, c].tolist()
+        between = torch.linspace(0, count - 1, FINE * (count - 1) + 1, dtype=torch.float64)
+        wave = zip(between.tolist(), encoded(between, state)[:, c].tolist(), strict=True)
         return {
             "row": table[r].tolist(),
             "column": [[v, 1 - (i + 0.5) / count] for i, v in enumerate(column)],
+            "wave": [[v, 1 - (p + 0.5) / count] for p, v in wave],
             "x": (c + 0.5) / channels,
             "y": 1 - (r + 0.5) / count,
             "width": 1 / channels,
@@ -106,7 +109,7 @@ def encoding_table(*, dim: int = 32, base: float = 10_000.0, length: int = 64) -
     )
     column = plot(
         line([(0, 0), (0, 1)], class_="axis"),
-        line(data_set="d:column", class_="line p"),
+        line(data_set="d:wave", class_="line p"),
         x=(-1.1, 1.1),
         y=(0, 1),
         xticks={-1: "\N{MINUS SIGN}1", 1: "1"},

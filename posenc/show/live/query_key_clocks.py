@@ -202,4 +202,4 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor | None, most: Tensor) 
         aria_hidden="true",
     )
     above = [h("p", name, class_="row-name")] if name else []
-    return h("div", *above, dials.clock_row(clocks, narrow=8 if name else 4), total)
+    return h("div", *above, dials.clock_row(clocks), total)

@@ -390,6 +390,7 @@ export const live = (figure) => ({
       if (still.matches || state() !== first) return;
       glide(first, ARRIVAL, { ...first, ...JSON.parse(el.dataset.arrives) });
       arriving = true;
+      playing(el.querySelector("[data-play]"), true); // it can be stopped
     }, { threshold: 0.6 });
     if (el.dataset.arrives) seen.observe(el);
 
