@@ -24,6 +24,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
+from sphinx.util.docutils import docutils_namespace
 
 from _ext import colab, repository, student
 from _ext.colab_markdown import Markdown
@@ -241,7 +242,7 @@ def small_chapter():
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
-    """A Sphinx build of a small book."""
+    """A Sphinx build of a small book; what it registers is gone for who builds another later."""
     folder = tmp_path_factory.mktemp("book")
     pages = ["page", "other", "bib", *(f"unknown_{name}" for name in UNKNOWN)]
     index = "# Index\n\n```{toctree}\n:numbered:\n" + "\n".join(pages) + "\n```\n"
@@ -255,11 +256,12 @@ def book(tmp_path_factory):
     bib = (ROOT / "chapters" / "references.bib").read_text()
     (folder / "references.bib").write_text(bib)
     out, said = folder / "_build" / "html", io.StringIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        app = Sphinx(folder, None, out, out / ".doctrees", "html", CONFIG, None, said)
-        app.build()
-    return app
+    with docutils_namespace():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            app = Sphinx(folder, None, out, out / ".doctrees", "html", CONFIG, None, said)
+            app.build()
+        yield app
 
 
 def parts(app, docname):
