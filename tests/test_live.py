@@ -1279,6 +1279,8 @@ class TestLines:
             tip = page.locator(".tip").inner_text()
             page.mouse.down()
             page.mouse.move(box["x"] + 0.95 * box["width"], y - 0.3 * box["height"], steps=6)
+            settle(page)
+            assert page.locator(".names [style*='--on: 1']").inner_text().startswith("sine")
             page.mouse.up()  # upon another line
             assert state_of(page)["line"] == "sine"
             assert state_of(page)["at"] > 50

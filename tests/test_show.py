@@ -64,6 +64,11 @@ class TestTable:
         cells = soup(table(rows, columns=["", "by", "of"], caption="c")).select("td")
         assert {cell["style"] for cell in cells} == {"text-align:right"}
 
+    def test_numbers_with_their_settings_stand_left_as_words_do(self):
+        rows = [["a", "0.016 (base=30)"], ["b", "0.03 (std=1)"], ["c", "0.5"]]
+        cells = soup(table(rows, columns=["", "chosen"], caption="c")).select("td")
+        assert {cell["style"] for cell in cells} == {"text-align:left"}
+
     def test_differences_are_drawn_on_the_scale_of_the_table(self):
         entries = ["+0.50 ± 0.10", "\u22120.50 ± 0.50"], ["+0.20 (\u22120.10 to +1.00)", "-"]
         rows = [[name, *some] for name, some in zip("ab", entries, strict=True)]

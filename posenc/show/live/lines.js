@@ -70,7 +70,10 @@ export default live({
       return { at: point.x, line: grip.line };
     },
   },
-  points: { at: ({ at: point, state, data }) => ({ at: point.x, line: data.names[pointedAt(point, data, state.line)] }) },
+  points: {
+    at: ({ at: point, state: { line }, data }) =>
+      ({ at: point.x, line: data.names[pointedAt(point, data, line)] }),
+  },
   tips: {
     at({ at: point, state, data }) {
       const i = pointedAt(point, data, state.line);

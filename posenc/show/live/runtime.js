@@ -328,7 +328,7 @@ export const live = (figure) => ({
     el.addEventListener("pointermove", (event) => {
       const mark = event.target.closest("[data-tip]");
       quiet();
-      if (!mark || event.pointerType === "touch") return;
+      if (!mark || event.pointerType === "touch" || "dragging" in el.dataset) return;
       const at = where(mark, event), [wide, tall] = at.pixels;
       const [text, ...places] = [call("tip", mark, { at })].flat();
       pointed = figure.points?.[mark.dataset.tip]?.({ at, state: state(), data });
