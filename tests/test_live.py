@@ -83,6 +83,7 @@ FIGURES = {
         xscale="log",
         bands={"a": ([2.9, 2.2, 1.5, 1.0], [3.1, 2.8, 2.5, 2.0])},
         start="b",
+        nearer=1.6,
         digits=3,
         says="{line} loses {y} at {x}, no more.",
         measured=True,
@@ -1245,7 +1246,7 @@ class TestLines:
     @pytest.mark.parametrize("name", ["lengths", "lines", "lines-other"])
     def test_names_stand_apart_and_beside_the_picture(self, opened, name):
         with opened(name) as page:
-            frame = page.locator(".frame").bounding_box()
+            frame = page.locator(".frame").first.bounding_box()
             boxes = [each.bounding_box() for each in page.locator(".names > div").all()]
         assert all(box["x"] >= frame["x"] + frame["width"] for box in boxes)
         boxes.sort(key=lambda box: box["y"])
@@ -1302,6 +1303,31 @@ class TestLines:
             page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + box["height"] + 400)
             settle(page)
             assert shown.all_inner_texts() == first
+
+    def test_a_second_picture_shows_from_nearer_what_lies_low(self, opened):
+        low, high = 0.5 - 0.06 * 1.1, 1.6  # of the values, a little less than the least
+        with opened("lines-other") as page:
+            first, second = page.locator(".frame").all()
+            assert first.bounding_box()["x"] == second.bounding_box()["x"]
+            assert first.bounding_box()["width"] == second.bounding_box()["width"]
+            box, knob = second.bounding_box(), second.locator(".knob")
+            seen = "e => { const b = e.getBoundingClientRect(), at = document.elementFromPoint("
+            seen += "b.x + b.width / 2, b.y + b.height / 2); return at === e; }"
+            for line, value in (("b", 1), ("c", 0.5), ("a", 3)):
+                page.locator(".live").evaluate(SET, {"line": line, "at": 6})
+                at = knob.bounding_box()
+                share = 1 - (at["y"] + at["height"] / 2 - box["y"]) / box["height"]
+                assert share == pytest.approx((value - low) / (high - low), abs=0.02)
+                assert knob.evaluate(seen) == (value < high)
+            page.mouse.click(
+                box["x"] + 2, box["y"] + (1 - (1 - low) / (high - low)) * box["height"]
+            )
+            assert state_of(page) == {"line": "b", "at": pytest.approx(6, abs=0.02)}
+
+    @pytest.mark.parametrize("nearer", [0.4, 3.2, -1])
+    def test_a_second_picture_ends_between_the_values(self, nearer):
+        with pytest.raises(ValueError, match=re.escape(f"got {nearer}")):
+            live.lines([0, 1], {"a": [1, 3]}, xlabel="x", ylabel="y", nearer=nearer)
 
     @pytest.mark.parametrize("says", ["{z}", "{", "{}"])
     def test_a_sentence_asks_for_what_there_is(self, says):
@@ -1645,7 +1671,39 @@ class TestClocks:
                 assert len(parts) == 8
                 assert total == pytest.approx(sum(parts) / 8, abs=0.02)
             assert page.locator(".total .bar").bounding_box()["width"] > 0.98 * min(width - 24, 790)
-            assert page.locator(".total i").all_inner_texts() == ["\N{MINUS SIGN}8.00", "0", "8.00"]
+            assert page.locator(".ends span").all_inner_texts() == [
+                "\N{MINUS SIGN}8.00",
+                "0",
+                "8.00",
+            ]
+
+    @pytest.mark.parametrize("width", [390, 820])
+    def test_the_sums_of_two_rows_have_one_scale(self, opened, width):
+        name = "query_key_clocks-other"
+        with opened(name, width=width) as page:
+            scales = [bar.bounding_box() for bar in page.locator(".total .bar").all()]
+            assert len({(round(b["x"]), round(b["width"])) for b in scales}) == 1
+            for state in some_states(name)[:8]:
+                page.locator(".live").evaluate(SET, state)
+                rows = figure(name).values(state)["rows"]
+                assert page.evaluate(BARS)[-2:] == pytest.approx(
+                    [row["score"] / figure(name).data["most"] / 2 for row in rows], abs=0.02
+                )
+                said = page.locator(".total > b").all_inner_texts()
+                assert said == [row["score_said"] for row in rows]
+
+    @pytest.mark.parametrize("name", ["clocks", "digits", "wave"])
+    def test_on_a_phone_all_that_moves_it_stands_under_it_in_one_place(self, opened, name):
+        with opened(name, width=390) as page:
+            page.set_viewport_size({"width": 390, "height": 1200})  # where nothing sticks
+            moving = page.locator(".controls").bounding_box()
+            inside = [e.bounding_box() for e in page.locator(".live :is(.play, input)").all()]
+            for part in inside:
+                assert moving["y"] <= part["y"]
+                assert part["y"] + part["height"] <= moving["y"] + moving["height"]
+            for dial in page.locator(".clock, .plot").all():
+                box = dial.bounding_box()
+                assert box["y"] + box["height"] <= moving["y"]
 
     @pytest.mark.parametrize("name", ["query_key_clocks-other", "clock_pair"])
     def test_a_phone_shows_all_and_what_moves_it_at_once(self, opened, name):
@@ -1761,7 +1819,7 @@ class TestLooks:
     @pytest.mark.parametrize("theme", ["light", "dark"])
     def test_controls_that_the_edge_of_a_phone_holds_have_an_edge(self, opened, theme):
         edge = "e => getComputedStyle(e, '::before').content"
-        for name, has in (("query_key_clocks", True), ("clocks", False), ("learned_table", False)):
+        for name, has in (("query_key_clocks", True), ("clocks", True), ("learned_table", False)):
             with opened(name, width=390, theme=theme) as page:
                 controls = page.locator(".controls")
                 box = controls.bounding_box()

@@ -101,9 +101,11 @@ def clocks(
         "Clocks that show where a word stands",
         h(
             "div",
-            controls(play("p", speed=1.2)),
             words_row(words, "p", twins=True),
-            rail("p", "position", 0, len(words) - 1, said="at", colour="p", rests=True),
+            controls(
+                play("p", speed=1.2),
+                rail("p", "position", 0, len(words) - 1, said="at", colour="p", rests=True),
+            ),
             _arcs(links, len(words)),
             class_="stage",
         ),

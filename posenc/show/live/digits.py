@@ -128,9 +128,11 @@ def digits(
         "A position as digits, as digits without jumps, and as hands",
         h(
             "div",
-            controls(play("p", speed=1.0)),
             words_row(words, "p"),
-            rail("p", "position", 0, last, said="p_said", colour="p", rests=True),
+            controls(
+                play("p", speed=1.0),
+                rail("p", "position", 0, last, said="p_said", colour="p", rests=True),
+            ),
             class_="stage",
         ),
         h("div", *columns, class_="clocks wheels", style=f"--n:{wheels};--narrow:{min(wheels, 4)}"),

@@ -1,5 +1,6 @@
 """Named lines over one axis: point at one for its name and value."""
 
+import copy
 import math
 import re
 import statistics
@@ -33,9 +34,11 @@ from posenc.show.live.marks import (
 )
 
 HEIGHT, LETTERS = 19, 1.4  # of the picture, and of a name beside it, in em
+NEARER = 11  # of the second picture, which shows some from nearer, in em
 MANY, HIGHER = 8, 27  # lines: the picture reaches into the rail of the page, and is so high there
 TOP = 0.85  # of the picture: who ends there has left it
 PHONE, LETTER = 17, 0.56  # width of the picture on a narrow phone, and of a letter, in em
+LOWER = 15  # of a picture there with a second one, in em
 CORNER = 0.03  # of the height: no number of y stands there, beside the first of x
 CLEAR = 0.8  # of a name in the picture from its line, in em: the ring has room between them
 
@@ -52,6 +55,7 @@ def lines(
     bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     start: str | None = None,
     at: float | None = None,
+    nearer: float | None = None,
     digits: int = 2,
     says: str | None = None,
     measured: bool = False,
@@ -75,6 +79,7 @@ def lines(
         bands: name -> lowest and highest values [n], shown for the line in front.
         start: name of the line in front to begin with; the first by default.
         at: x to begin at; the right end by default.
+        nearer: value up to which a second picture, below the first, shows the lines from nearer.
         digits: behind the point of a value.
         says: the sentence below, of {line}, {x} and {y}: "At {x} characters {line} loses {y} nats."
         measured: whether values are known at the places x alone: dots mark them, and the place
@@ -85,7 +90,7 @@ def lines(
 
     Raises:
         ValueError: if there are no curves, lengths differ, x does not rise, a name is unknown, at
-            is not within x, or the sentence asks for something else.
+            is not within x, nearer not between the values, or the sentence asks for something else.
 
     Example:
         >>> lines([0, 1, 2], {"a": [1, 2, 3], "b": [3, 1, 2]}, xlabel="x", ylabel="y")
@@ -121,6 +126,8 @@ def lines(
     everything = everything[everything.isfinite()].tolist() + list(chain(*level.values()))
     low, high = min(everything), max(everything)
     low, high = low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1)
+    if nearer is not None and not low < nearer < high:
+        raise ValueError(f"nearer must be between {low:.4g} and {high:.4g}, got {nearer}")
     ends = axis[0].item(), axis[-1].item()
     begin = ends[1] if at is None else math.log2(at) if xscale == "log" else float(at)
     known = {name: int(row.isfinite().sum()) for name, row in table.items()}  # from the first on
@@ -227,7 +234,9 @@ def lines(
             h("div", *parts, class_=(dashes + quiet).strip(), data_go=f"line.{i}", **follow)
         )
         others = [points for other, points in drawn_as.items() if other != name]
-        if at := _room(len(_shown(name)), drawn_as[name], [*others, *fixed_lines]):
+        if at := _room(
+            len(_shown(name)), drawn_as[name], [*others, *fixed_lines], LOWER if nearer else HEIGHT
+        ):
             style = f"{look};--left:{at[0]:.4f};--up:{at[1]:.4f}"
             tied = f"--on:front.{i}"
             inside.append(h("span", _shown(name), class_="fore", style=style, data_set=tied))
@@ -235,6 +244,9 @@ def lines(
         parts, look = (h("i"), h("span", name)), f"--c:var(--soft);--at:{at_height:.4f}"
         named.append(h("div", *parts, class_="level", style=look))
     here = line([(0, low), (0, high)], class_="line here", data_set="--x:x")
+    pulled = {"data_drag": "at", "data_tip": "at"}
+    where = "--x:x --letters:letters text:x_said"
+    told = h("span", class_="where", data_set=where, aria_hidden="true")
     picture = plot(
         here,
         *drawn,
@@ -250,23 +262,30 @@ def lines(
             *_flags(flags, ends),
             h("div", *inside, aria_hidden="true"),
             knob("--x:x --y:y", drag="at"),
-            h(
-                "span",
-                class_="where",
-                data_set="--x:x --letters:letters text:x_said",
-                aria_hidden="true",
-            ),
+            *([] if nearer else [told]),
         ],
-        data_drag="at",
-        data_tip="at",
+        **pulled,
     )
+    if nearer:
+        y = min(everything) - 0.06 * (nearer - min(everything)), nearer
+        again = copy.deepcopy([here, *drawn, *fronts])
+        over = [knob("--x:x --y:y", drag="at"), told]
+        ticks = round_ticks(y[0] + CORNER * (y[1] - y[0]), nearer)
+        second = plot(*again, x=ends, y=y, yticks=ticks, height=f"{NEARER}em", over=over, **pulled)
+        at = next(i for i, part in enumerate(picture) if part.get("class") == "xticks")
+        for part in second.findall("div[@class='yticks']") + second.findall("div[@class='frame']"):
+            part.set("style", second.get("style"))
+            picture.insert(at, part)
+        title = f"the same from nearer: {ylabel} up to {number(nearer)}"
+        picture.insert(at, h("div", title, class_="ylabel"))
     flagged = " flagged" if flags else ""
     popout = " popout" if len(names) >= MANY else ""  # what stands in the rail makes way
-    picture.set("class", f"plot named{flagged}{popout}")
+    twice = " twice" if nearer else ""
+    picture.set("class", f"plot named{flagged}{popout}{twice}")
     for tick in picture.find("div[@class='xticks']"):
         tick.set("data-set", "--x:x --letters:letters")  # it makes room for the place told there
         tick.set("style", f"{tick.get('style')};--own:{len(tick.text)}")
-    letters = max(len(_shown(name)) for name in [*names, *level])
+    letters = max(len(_shown(name)) for name in names)
     room = f"--value:{longest};--letters:{letters}"
     ends_at = [gone == 0 and 0 <= share <= 1 for gone, share in zip(left, shares, strict=True)]
     leads = [  # from the line's end to its name, where that had to give way
@@ -316,6 +335,7 @@ def lengths(
     ylabel: str,
     levels: Mapping[str, float] | None = None,
     start: str | None = None,
+    nearer: float | None = None,
     unit: str = "tokens",
     says: str | None = None,
 ) -> LiveFigure:
@@ -327,6 +347,7 @@ def lengths(
         ylabel: what the score is, with its unit.
         levels: name -> score of a dotted line: chance, goal.
         start: method in front to begin with; the first by default.
+        nearer: as in `lines`.
         unit: of lengths.
         says: the sentence below, as in `lines`.
 
@@ -334,7 +355,7 @@ def lengths(
         What a notebook displays.
 
     Raises:
-        ValueError: if there are no rows, or start names none.
+        ValueError: if there are no rows, start names none, or nearer is not between the scores.
     """
     places = sorted({length for row in rows for length in row.scores})
 
@@ -351,6 +372,7 @@ def lengths(
         levels=levels,
         bands={row.method: (along(row, min), along(row, max)) for row in rows},
         start=start,
+        nearer=nearer,
         says=says,
         measured=True,
     )
@@ -359,13 +381,15 @@ def lengths(
 Points = list[tuple[float, float]]
 
 
-def _room(letters: int, own: Points, others: list[Points]) -> tuple[float, float] | None:
+def _room(
+    letters: int, own: Points, others: list[Points], height: float = HEIGHT
+) -> tuple[float, float] | None:
     """Where in a phone's picture a line's name meets no line: the middle of its foot, in shares.
 
     The name stands just above its line or just below it, as near to it and as far from others as
     can be. None, if there is no such place: then it is named below the picture alone.
     """
-    wide, tall, clear = LETTER * letters / PHONE, LETTERS / HEIGHT, CLEAR / HEIGHT
+    wide, tall, clear = LETTER * letters / PHONE, LETTERS / height, CLEAR / height
     found = []
     for part in range(13 if wide <= 1 else 0):
         middle = own[0][0] + (own[-1][0] - own[0][0]) * part / 12

@@ -29,8 +29,8 @@ function row({ d, n }, speeds, { query, key, width, top, most }) {
 
 const news = (count) =>
   count
-    ? `Pairs at a turn that training has not seen: ${count}.`
-    : "Training has seen every one of these turns.";
+    ? `, with ${count} turn${count > 1 ? "s" : ""} that training has not seen.`
+    : ", and training has seen every turn.";
 
 // Pulls the hand that is nearer: the query's changes the distance, the key's the key's position.
 function pull(r, { at, grip, index, state: { d, n }, data, values }) {
@@ -54,9 +54,10 @@ export default live({
   describe(_, { rows: [first, ...others], d_said, n_said, m_said }, { trained }) {
     const said =
       `Query at ${m_said}, key at ${n_said}, distance ${d_said}: ` +
-      `the score is ${first.score_said}.`;
-    if (trained === null) return said;
-    return `${said} ${news(first.news)}` + others.map((o) => ` Stretched, the score is ${o.score_said}. ${news(o.news)}`).join("");
+      `the score is ${first.score_said}`;
+    if (trained === null) return `${said}.`;
+    const more = others.map((row) => ` Stretched: ${row.score_said}${news(row.news)}`);
+    return said + news(first.news) + more.join("");
   },
   drags: { hand0: (given) => pull(0, given), hand1: (given) => pull(1, given) },
   tips: { hand0: (given) => point(0, given), hand1: (given) => point(1, given) },

@@ -106,19 +106,21 @@ def query_key_clocks(
         first, *others = values["rows"]
         said = (
             f"Query at {values['m_said']}, key at {values['n_said']}, distance "
-            f"{values['d_said']}: the score is {first['score_said']}."
+            f"{values['d_said']}: the score is {first['score_said']}"
         )
         if trained is None:
-            return said
-        return f"{said} {_news(first['news'])}" + "".join(
-            f" Stretched, the score is {row['score_said']}. {_news(row['news'])}" for row in others
+            return f"{said}."
+        return (
+            said
+            + _news(first["news"])
+            + "".join(f" Stretched: {row['score_said']}{_news(row['news'])}" for row in others)
         )
 
     names = ["the clocks of training", "stretched clocks"] if scaled is not None else [""]
     legend = h(
         "div",
-        h("span", f"turns that training has seen: {trained} tokens", class_="ring"),
-        h("span", "a turn that it has not", class_="ring not"),
+        h("span", f"turns seen in training ({trained} tokens)", class_="ring"),
+        h("span", "not seen", class_="ring not"),
         class_="legend",
         aria_hidden="true",
     )
@@ -127,7 +129,8 @@ def query_key_clocks(
         "A query's and a key's hand on each clock, and the score they make",
         *([] if trained is None else [legend]),
         dials.speeds("tokens for one turn"),
-        *(_row(r, name, rows[r], trained and width, most) for r, name in enumerate(names)),
+        *(_row(r, name, rows[r], trained and width) for r, name in enumerate(names)),
+        _sums(["trained", "stretched"][: len(rows)], most.sum().item()),
         controls(
             play("d", speed=3),
             slider("d", "distance", 0, longest - 1, said="d_said", colour="p", rests=True),
@@ -151,15 +154,12 @@ def query_key_clocks(
 
 def _news(count: int) -> str:
     if not count:
-        return "Training has seen every one of these turns."
-    return f"Pairs at a turn that training has not seen: {count}."
+        return ", and training has seen every turn."
+    return f", with {count} turn{'s' * (count > 1)} that training has not seen."
 
 
-def _row(r: int, name: str, speeds: Tensor, width: Tensor | None, most: Tensor) -> Element:
-    """One clock a pair: the ring that training has seen, two hands, and what the pair adds.
-
-    Below them the sum, on a scale from the least to the most that the pairs could make.
-    """
+def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
+    """One clock a pair: the ring that training has seen, two hands, and what the pair adds."""
     clocks = []
     for i, wavelength in enumerate(wavelengths(speeds).tolist()):
         at = f"rows.{r}"
@@ -191,15 +191,25 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor | None, most: Tensor) 
                 drag=f"hand{r}.{i}",
             )
         )
-    end = fixed(most.sum().item(), 2)
-    total = h(
-        "p",
-        h("span", "sum of the bars, the score: "),
-        h("b", data_set=f"text:rows.{r}.score_said"),
-        h("span", class_="bar lying", data_set=f"--v:rows.{r}.sum"),
-        *(h("i", text) for text in (f"\N{MINUS SIGN}{end}", "0", end)),
-        class_="total",
-        aria_hidden="true",
-    )
     above = [h("p", name, class_="row-name")] if name else []
-    return h("div", *above, dials.clock_row(clocks), total)
+    return h("div", *above, dials.clock_row(clocks))
+
+
+def _sums(names: list[str], most: float) -> Element:
+    """The sum of each row's bars, all on one scale from the least to the most there could be."""
+    end = fixed(most, 2)
+    bars = [
+        part
+        for r, name in enumerate(names)
+        for part in (
+            h("span", name if len(names) > 1 else "sum of the bars, the score:"),
+            h("b", data_set=f"text:rows.{r}.score_said"),
+            h("span", class_="bar lying", data_set=f"--v:rows.{r}.sum"),
+        )
+    ]
+    ends = h(
+        "div", *(h("span", text) for text in (f"\N{MINUS SIGN}{end}", "0", end)), class_="ends"
+    )
+    title = [h("span", "sum of a row's bars, the score")] if len(names) > 1 else []
+    both = " both" if len(names) > 1 else ""
+    return h("div", *title, *bars, ends, class_=f"total{both}", aria_hidden="true")

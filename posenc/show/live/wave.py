@@ -138,14 +138,18 @@ def wave(
     return LiveFigure(
         "wave",
         "A turning hand and the waves that it draws",
-        words_row(words, "p"),
-        rail("p", "position", 0, last, said="p_said", colour="p", rests=True),
+        h(
+            "div",
+            words_row(words, "p"),
+            controls(
+                play("p", speed=1.5),
+                rail("p", "position", 0, last, said="p_said", colour="p", rests=True),
+                slider("w", "radians a word", 0.1, 3, step=0.1, said="w_said"),
+            ),
+            class_="stage",
+        ),
         h("div", h("div", face, class_="clock"), waves, class_="unrolled"),
         legend,
-        controls(
-            play("p", speed=1.5),
-            slider("w", "radians a word", 0.1, 3, step=0.1, said="w_said"),
-        ),
         data={"words": words, "steps": STEPS},
         state={"p": start, "w": frequency},
         values=values,
