@@ -861,13 +861,26 @@ def test_a_page_stands_alone_unless_there_is_room_for_all(browser, home, width, 
         contents = visited.page.locator(".bd-sidebar-primary .bd-links a").first
         assert contents.is_visible() is not alone
         toggle = visited.page.locator(".bd-header-article .primary-toggle")
+        title = visited.page.locator("article h1")
+        stood = title.bounding_box()["x"]
         toggle.click()
         settle(visited.page)
         assert contents.is_visible() is alone
+        if alone:  # they lie over the page, and have the focus
+            assert title.bounding_box()["x"] == stood
+            close = visited.page.get_by_role("button", name="Close the book's contents")
+            assert close.evaluate(FOCUSED)
         visited.page.keyboard.press("Escape")
         settle(visited.page)
         assert not contents.is_visible()
         assert toggle.evaluate(FOCUSED)
+        if alone:
+            toggle.click()
+            settle(visited.page)
+            assert contents.is_visible()
+            visited.page.mouse.click(width - 60, 500)
+            settle(visited.page)
+            assert not contents.is_visible()
 
 
 @one_visit(CHAPTERS[1:2], viewport={"width": 1600, "height": 900})  # less, and the page is alone
@@ -1127,7 +1140,7 @@ def test_the_cover_says_it_all_without_scrolling(browser, home, size):
     hands = {"has_touch": True, "is_mobile": True} if size[0] < 600 else {}
     with visit(browser, home, "chapters/index.html", viewport=viewport, **hands) as visited:
         parts = ("h1", ".tagline", ".facts", ".start a", ".live .words", ".live .clocks")
-        for part in (*parts, ".live .rail", ".live .controls", ".live p.said"):
+        for part in (*parts, ".live .rail", ".live .play", ".live p.said"):
             box = visited.page.locator(f"article {part}").first.bounding_box()
             assert box["y"] >= 0, part
             assert box["y"] + box["height"] <= size[1], part

@@ -188,6 +188,7 @@ async function portray(term) {
 
 // The contents of the book and of a page, where they are drawers: one closes by a button, by Escape
 // wherever the focus is, and once an entry is chosen.
+const overlay = matchMedia("(min-width: 992px) and (max-width: 1599px)");
 document.addEventListener("DOMContentLoaded", () => {
   for (const [which, what] of [["primary", "book's contents"], ["secondary", "contents"]]) {
     const drawer = document.querySelector(`.bd-sidebar-${which}`);
@@ -206,6 +207,13 @@ document.addEventListener("DOMContentLoaded", () => {
     };
     drawer.addEventListener("click", ({ target }) => {
       if (target.closest("a, .close-contents")) shut(target.closest("button"));
+    });
+    // Beside a wide page it lies over that, and is no dialog: what a dialog does is done here.
+    const toggle = document.querySelector(`.${which}-toggle`);
+    document.addEventListener("click", ({ target }) => {
+      if (!overlay.matches || which !== "primary") return;
+      if (toggle.contains(target)) setTimeout(() => box.checked && close.focus());
+      else if (box.checked && !drawer.contains(target)) shut();
     });
     document.addEventListener("keydown", ({ key }) => {
       if (key === "Escape" && box.checked && drawer.checkVisibility({ visibilityProperty: true })) shut(true);
