@@ -15,6 +15,7 @@ Three seals or more that follow one another are one line, "✓ 3 claims checked"
 """
 
 import ast
+import re
 from itertools import groupby
 
 from docutils import nodes
@@ -27,6 +28,11 @@ from _ext.fold import fold, summary
 TAG = "seal"
 MARK = "✓"
 MANY = 3  # in a row they are one line
+# A letter by itself, or with an index or a second one: no article, no pronoun, no "(b)" of a list.
+LETTER = re.compile(
+    r"(?<![\w'.])(?:(?<!\()|(?![a-z]\)))"
+    r"((?:PX|mj|ηλ|A(?= P)|[B-HJ-Zb-zηλπ])(?:ᵀ|_[A-Z])?)(?![\w'])"
+)
 
 
 def problems(source: str, printed: list[str]) -> list[str]:
@@ -87,7 +93,12 @@ def gather(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def _line(text: str) -> summary:
-    return summary("", nodes.inline("", MARK, classes=["seal-mark"]), nodes.Text(f" {text}"))
+    """The mark and the claim, its letters for numbers and matrices set as formulas have them."""
+    parts = [
+        nodes.emphasis("", part) if n % 2 else nodes.Text(part)
+        for n, part in enumerate(LETTER.split(f" {text}"))
+    ]
+    return summary("", nodes.inline("", MARK, classes=["seal-mark"]), *parts)
 
 
 def _is_seal(node: nodes.Node) -> bool:

@@ -103,6 +103,21 @@ class TestSeal:
         assert "assert x < 3" in fold.select_one(".cell .cell_input").text
         assert fold.text.count("x is small") == 2  # in the line, and where the code prints it
 
+    @pytest.mark.parametrize(
+        ("claim", "letters"),
+        [
+            ("f(PX) = P f(X), but -m(N - 1 - j)", ["f", "PX", "P", "f", "X", "m", "N", "j"]),
+            ("all but (a) change; (b) and T5's stay, I hope, at d/2", ["d"]),
+        ],
+    )
+    def test_its_letters_are_set_as_those_of_formulas(self, tmp_path, claim, letters):
+        sealed = cell(SEAL, "seal", printed=f"{claim}\n")
+        run, pages = build(tmp_path, "_ext.seal", index=[new_markdown_cell("# T"), sealed])
+        assert run.returncode == 0, run.stderr
+        line = pages["index"].select_one("details.seal").summary
+        assert [letter.text for letter in line.select("em")] == letters
+        assert line.text == f"✓ {claim}"
+
     @pytest.mark.parametrize(("many", "lines"), [(2, 0), (3, 1), (4, 1)])
     def test_many_in_a_row_are_one_line_that_opens_to_them(self, tmp_path, many, lines):
         sealed = [cell(SEAL, "seal", printed="x is small\n") for _ in range(many + 2)]
