@@ -1541,6 +1541,18 @@ class TestMotion:
         assert page.locator(".heard").text_content().startswith("Position 9: ")
         page.close()
 
+    def test_who_presses_pause_stops_a_figure_that_arrives(self, browser):
+        page = browser.new_page(viewport={"width": 820, "height": 900})
+        page.set_content(live.clocks(arrives=0).html())
+        page.wait_for_function(f"0 < {POSITION} && {POSITION} < 3")
+        button = page.locator(".play")
+        assert button.inner_text() == "Pause"
+        button.press("Enter")
+        page.wait_for_timeout(1000)
+        assert button.inner_text() == "Play"
+        assert state_of(page)["p"] in (0, 1, 2, 3)  # at the nearest word, not at 4
+        page.close()
+
     @EACH_KIND
     def test_nothing_moves_by_itself(self, opened, name):
         with opened(name) as page:
