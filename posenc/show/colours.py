@@ -63,7 +63,7 @@ _ALIASES = {"sinusoid": "sinusoidal", "rotary": "rope"}
 # Signed numbers: two ends, and a middle that is seen.
 _STOPS = (
     ["#faf4ea", "#eecb9a", "#cc8a44", "#84481a", "#1a0c04"],
-    ["#1d1a17", "#4a2f12", "#9a5f1c", "#fbb13c", "#fff1d6"],
+    ["#1d1a17", "#5f3c14", "#a8681e", "#fbb13c", "#fff1d6"],
 )
 WEIGHTS = LinearSegmentedColormap.from_list("posenc.weights", _STOPS[0])
 DARK_WEIGHTS = LinearSegmentedColormap.from_list("posenc.weights.dark", _STOPS[1])

@@ -52,7 +52,7 @@ from posenc.show.letters import (
 )
 
 COLUMN = 6.4  # inches; 10 point are 15 pixels then where a column is 690 wide
-PHONE = 4.1  # inches; 10 point are 11 pixels then where a column is 330 wide
+PHONE = 3.8  # inches; 10 point are 12 pixels then where a column is 330 wide
 CHART = 3.6  # likewise, of a chart: it has room for letters of 13 pixels
 _NUMBERS = 5  # at an axis, on a phone, about
 _APART = 0.09  # inches around plots that stand below one another

@@ -184,7 +184,7 @@ def lines(
     shares = [((row[known[name] - 1]).item() - low) / (high - low) for name, row in table.items()]
     shares += [(max(many) - low) / (high - low) for many in level.values()]
     left = [(ends[1] - last[name]) / (ends[1] - ends[0]) for name in names] + [0] * len(level)
-    height = HIGHER if len(names) >= MANY else HEIGHT
+    height = HIGHER if len(names) >= MANY and not nearer else HEIGHT
     # of lines that leave the picture above, the first to go is named highest
     wanted = [s + gone * (s > TOP) for s, gone in zip(shares, left, strict=True)]
     heights = apart(wanted, LETTERS / height)

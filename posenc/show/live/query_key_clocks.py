@@ -130,11 +130,15 @@ def query_key_clocks(
         *([] if trained is None else [legend]),
         dials.speeds("tokens for one turn"),
         *(_row(r, name, rows[r], trained and width) for r, name in enumerate(names)),
-        _sums(["trained", "stretched"][: len(rows)], most.sum().item()),
-        controls(
-            play("d", speed=3),
-            slider("d", "distance", 0, longest - 1, said="d_said", colour="p", rests=True),
-            slider("n", "key's position", 0, longest - 1, said="n_said", rests=True),
+        h(
+            "div",
+            _sums(["trained", "stretched"][: len(rows)], most.sum().item()),
+            controls(
+                play("d", speed=3),
+                slider("d", "distance", 0, longest - 1, said="d_said", colour="p", rests=True),
+                slider("n", "key's position", 0, longest - 1, said="n_said", rests=True),
+            ),
+            class_="foot",
         ),
         data={
             "inv_freq": rows[0].tolist(),

@@ -381,7 +381,7 @@ export const live = (figure) => ({
     const edge = new IntersectionObserver(([{ target, intersectionRatio, boundingClientRect }]) =>
       target.toggleAttribute("data-stuck", intersectionRatio < 1 && boundingClientRect.top > 0),
       { rootMargin: "0px 0px -1px 0px", threshold: [0, 1] });
-    for (const row of el.querySelectorAll(".controls")) edge.observe(row);
+    for (const row of el.querySelectorAll(".controls, .foot")) edge.observe(row);
 
     // A figure that arrives does so once, as soon as most of it is seen and if no hand was faster.
     const seen = new IntersectionObserver(([{ isIntersecting }]) => {
