@@ -1327,6 +1327,18 @@ def test_the_bar_of_a_phone_says_what_one_reads(browser, home):
         button = visited.page.locator(".header-article-items__end button").first.bounding_box()
         assert box["width"] > 100
         assert box["x"] + box["width"] <= button["x"]
+        line = "e => getComputedStyle(e, '::after').scale"
+        bar, settled = visited.page.locator(".bd-header-article"), []
+        for share in (0.3, 0.6):
+            visited.page.evaluate("s => scrollTo(0, s * document.body.scrollHeight)", share)
+            settle(visited.page)
+            here = name.get_attribute("data-here")
+            links = visited.page.locator(".bd-sidebar-secondary .nav-link").all_text_contents()
+            assert here.strip() in [link.strip() for link in links]
+            read = float(bar.evaluate(line).split()[0])
+            assert read == pytest.approx(share, abs=0.1)
+            settled.append((here, read))
+        assert settled[0][0] != settled[1][0]
 
 
 @pytest.mark.parametrize("path", ["chapters/check_your_model.html", "chapters/api.html"])
@@ -1532,6 +1544,10 @@ def test_on_a_phone_a_wide_table_keeps_its_caption_and_what_its_rows_are_in_view
             }"""
         )
         assert scrolled == place["left"]
+        settle(visited.page)
+        assert wide.evaluate("(e) => e.parentElement.scrollLeft") == 60
+        stays = wide.evaluate("(e) => e.caption.getBoundingClientRect().left")
+        assert stays == pytest.approx(place["left"], abs=1)
 
 
 def test_in_the_readers_own_colours_shapes_are_left(browser, home):

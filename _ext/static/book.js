@@ -98,7 +98,7 @@ const breakCode = () => {
     for (const token of code.childNodes)
       for (const text of token.textContent.split(/(?<=\n)/)) {
         if (token.nodeType === Node.TEXT_NODE) // where a bracket opens it may be broken
-          text.split(/(?<=[([])/).forEach((part, n) => lines.at(-1).push(...n ? [document.createElement("wbr"), part] : [part]));
+          text.split(/(?<=\()/).forEach((part, n) => lines.at(-1).push(...n ? [document.createElement("wbr"), part] : [part]));
         else lines.at(-1).push(Object.assign(token.cloneNode(), { textContent: text }));
         if (text.endsWith("\n")) lines.push([]);
       }
@@ -113,6 +113,16 @@ const breakCode = () => {
 };
 document.addEventListener("DOMContentLoaded", breakCode);
 phone.addEventListener("change", breakCode);
+
+// The bar of a phone says which section one reads, and its lower edge how far one has come.
+document.addEventListener("activate.bs.scrollspy", ({ relatedTarget }) => {
+  document.querySelector(".page-name").dataset.here = relatedTarget.textContent;
+});
+document.addEventListener("scroll", () => {
+  const { scrollTop, scrollHeight, clientHeight } = document.documentElement;
+  const share = scrollTop / Math.max(1, scrollHeight - clientHeight);
+  if (phone.matches) document.querySelector(".bd-header-article").style.setProperty("--read", share.toFixed(3));
+}, { passive: true });
 
 // Code that opens below its figure was touched at the figure's end. What follows is pushed down; the
 // browser would keep that in place, and push the figure up.
@@ -343,6 +353,8 @@ document.addEventListener("click", (event) => {
 // What is wider than its place is scrolled by keyboard too: code, formulas, tables.
 const width = new ResizeObserver((seen) => {
   for (const { target } of seen) {
+    const caption = target.querySelector(":scope > table > caption"); // it stays where it is
+    if (caption) target.onscroll = () => (caption.style.translate = `${target.scrollLeft}px`);
     if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
     else target.removeAttribute("tabindex");
   }
