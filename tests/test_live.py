@@ -772,6 +772,36 @@ class TestPlaces:
                     assert frame["x"] - 20 <= box["x"] <= frame["x"] + frame["width"] - box["width"]
 
 
+RAMP = """(names) => {
+  const el = document.querySelector(".live"), ramp = el.querySelector(".ramp i");
+  const pencil = document.createElement("canvas").getContext("2d");
+  const rgb = (colour) => {
+    pencil.fillStyle = colour;
+    pencil.fillRect(0, 0, 1, 1);
+    return [...pencil.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const drawn = getComputedStyle(ramp).backgroundImage.match(/rgb\\([^)]+\\)/g);
+  return [drawn.map(rgb), names.map((name) => rgb(getComputedStyle(el).getPropertyValue(name)))];
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("name", "stops"),
+    [
+        ("reordered", [f"--weight-{i}" for i in range(5)]),
+        *((name, ["--minus", "--zero", "--plus"]) for name in ("encoding_table", "learned_table")),
+    ],
+)
+def test_a_map_says_what_its_colours_mean(opened, name, stops, theme):
+    with opened(name, theme=theme) as page:
+        drawn, wanted = page.evaluate(RAMP, stops)
+        assert drawn == wanted
+        texts = page.locator(".ramp span").all_inner_texts()
+        ends = ["0", "1"] if name == "reordered" else ["\N{MINUS SIGN}1", "1"]
+        assert texts[1:] == ends
+
+
 class TestPainting:
     def painted(self, page):
         """The entries that the pixels stand for: red is positive, and strong is far from 0."""

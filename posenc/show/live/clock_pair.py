@@ -9,6 +9,7 @@ from torch import Tensor
 from posenc import angles, inverse_frequencies, sinusoidal_encoding, wavelengths
 from posenc.show.live import dials
 from posenc.show.live.figure import LiveFigure, State
+from posenc.show.live.heat import colour_key
 from posenc.show.live.marks import (
     SENTENCE,
     controls,
@@ -128,6 +129,7 @@ def clock_pair(
         dials.speeds(),
         dials.clock_row(clocks),
         h("div", _curve(inv_freq, last), _table(table, words), class_="side"),
+        colour_key("sine or cosine", "\N{MINUS SIGN}1", "1"),
         controls(
             play("p", speed=1.2),
             switch("together", "move together"),

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from posenc import inverse_frequencies, sinusoidal_encoding, wavelengths
 from posenc.show.live.figure import LiveFigure, State
-from posenc.show.live.heat import painted
+from posenc.show.live.heat import colour_key, painted
 from posenc.show.live.marks import controls, fixed, h, knob, line, nearest, plot, slider
 
 LONGEST, FINE = 128, 4  # positions, and points of the curve from one to the next
@@ -124,6 +124,7 @@ def encoding_table(*, dim: int = 32, base: float = 10_000.0, length: int = 64) -
         "encoding_table",
         "The table of encodings as a heat map, with one column as a curve",
         h("div", table, column, class_="beside"),
+        colour_key("sine or cosine", "\N{MINUS SIGN}1", "1"),
         controls(
             slider("pairs", "channels", 1, 32, said="dim_said"),
             slider("log_base", "base", 0.301029996, 6, step=0.25, said="base_said"),

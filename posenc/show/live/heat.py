@@ -39,6 +39,12 @@ def weighed(shares: Tensor) -> list[Element]:
     return [*layers, h("canvas", aria_hidden="true")]
 
 
+def colour_key(text: str, low: str, high: str, *, ramp: str = "signs") -> Element:
+    """What the colours of a map mean, from one end to the other: `signs`, or `weights`."""
+    parts = h("span", text), h("span", low), h("i", class_=ramp), h("span", high)
+    return h("div", *parts, class_="ramp", aria_hidden="true")
+
+
 def _packed(picture: Image.Image) -> str:
     """A picture as a PNG, in an address."""
     packed = io.BytesIO()

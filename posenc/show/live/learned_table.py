@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from posenc.show.live.figure import LiveFigure, State
-from posenc.show.live.heat import painted
+from posenc.show.live.heat import colour_key, painted
 from posenc.show.live.marks import (
     choice,
     controls,
@@ -147,6 +147,7 @@ def learned_table(
         h("div", *film, class_="film", style=f"--n:{steps}"),
         rail("step", "training steps", 0, steps - 1, said="step_said", whole=True),
         h("div", table, curve, class_="side"),
+        colour_key("cosine", "\N{MINUS SIGN}1", "1"),
         controls(
             play("step", speed=1.6),
             choice("seed", "seed", {str(i): str(i) for i in range(seeds)}),

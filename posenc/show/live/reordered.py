@@ -6,7 +6,7 @@ from itertools import pairwise
 import torch
 
 from posenc.show.live.figure import LiveFigure, State
-from posenc.show.live.heat import weighed
+from posenc.show.live.heat import colour_key, weighed
 from posenc.show.live.marks import (
     SENTENCE,
     controls,
@@ -134,6 +134,7 @@ def reordered(
         "reordered",
         "Attention weights while the words change their order",
         picture,
+        colour_key("weight, root scale", "0", "1", ramp="weights"),
         controls(
             play("order", speed=0.25),
             slider("order", "order", 0, len(names) - 1, said="order_said", rests=True),
