@@ -1339,6 +1339,11 @@ def test_the_bar_of_a_phone_says_what_one_reads(browser, home):
             assert read == pytest.approx(share, abs=0.1)
             settled.append((here, read))
         assert settled[0][0] != settled[1][0]
+    with visit(browser, home, "chapters/index.html", viewport=PHONE) as visited:
+        visited.page.mouse.wheel(0, 3000)
+        settle(visited.page)
+        assert visited.page.locator(".page-name").get_attribute("data-here") is None
+        assert visited.page.locator(".page-name").inner_text() == "Where Am I?"
 
 
 @pytest.mark.parametrize("path", ["chapters/check_your_model.html", "chapters/api.html"])

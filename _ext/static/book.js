@@ -116,7 +116,8 @@ phone.addEventListener("change", breakCode);
 
 // The bar of a phone says which section one reads, and its lower edge how far one has come.
 document.addEventListener("activate.bs.scrollspy", ({ relatedTarget }) => {
-  document.querySelector(".page-name").dataset.here = relatedTarget.textContent;
+  if (relatedTarget.matches(".page-toc a")) // the cover has none, and all its links count
+    document.querySelector(".page-name").dataset.here = relatedTarget.textContent;
 });
 document.addEventListener("scroll", () => {
   const { scrollTop, scrollHeight, clientHeight } = document.documentElement;
