@@ -4,8 +4,8 @@ When a page has loaded, the theme measures every piece of code and every output,
 the page laid out before anything can be touched. `book.js` looks after wide places when they come
 into view, so the theme's own measure is taken out of its script.
 
-Sphinx copies styles and scripts only when a page has changed; here they are copied always, and the
-styles without their comments, which each page would load.
+Sphinx copies styles and scripts only when a page has changed; here they are copied always, without
+their comments, which each page would load.
 """
 
 import re
@@ -92,13 +92,19 @@ def refresh(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
         static = Path(app.outdir) / "_static"
         shutil.copytree(OWN, static, dirs_exist_ok=True)
-        for file in OWN.glob("*.css"):
-            (static / file.name).write_text(terse(file.read_text("utf-8")), "utf-8")
+        for kind, shorten in (("*.css", terse), ("*.js", unremarked)):
+            for file in OWN.glob(kind):
+                (static / file.name).write_text(shorten(file.read_text("utf-8")), "utf-8")
 
 
 def terse(style: str) -> str:
-    """A style sheet without comments."""
-    return re.sub(r"[ \t]*/\*.*?\*/", "", style, flags=re.DOTALL)
+    """A style sheet without comments and indents."""
+    return re.sub(r"\n\s+", "\n", re.sub(r"[ \t]*/\*.*?\*/", "", style, flags=re.DOTALL))
+
+
+def unremarked(script: str) -> str:
+    """A script without the lines that are remarks."""
+    return re.sub(r"^ *//.*\n", "", script, flags=re.MULTILINE)
 
 
 def unmeasured(script: str) -> str:

@@ -559,7 +559,8 @@ def test_styles_reach_the_site_without_their_comments(tmp_path):
         own, sent = file.read_text("utf-8"), (tmp_path / "_static" / file.name).read_text("utf-8")
         assert sent.count("{") == own.count("{") - "".join(re.findall(r"/\*.*?\*/", own)).count("{")
         assert "/*" not in sent
-    assert mend.terse("a { b: c; } /* d */\n/* e\n*/ f { }") == "a { b: c; }\n f { }"
+    assert mend.terse("a { b: c; } /* d */\n/* e\n*/ f { }") == "a { b: c; }\nf { }"
+    assert mend.unremarked("a(); // b\n  // c\n  d('//');\n") == "a(); // b\n  d('//');\n"
 
 
 def test_a_drawing_has_its_cells_text_alternative(tmp_path):
