@@ -1357,10 +1357,14 @@ class TestLines:
             )
             assert state_of(page) == {"line": "b", "at": pytest.approx(6, abs=0.02)}
 
-    @pytest.mark.parametrize("nearer", [0.4, 3.2, -1])
+    @pytest.mark.parametrize("nearer", [0.4, 0.95, 1, 3, 3.05, -1])
     def test_a_second_picture_ends_between_the_values(self, nearer):
         with pytest.raises(ValueError, match=re.escape(f"got {nearer}")):
             live.lines([0, 1], {"a": [1, 3]}, xlabel="x", ylabel="y", nearer=nearer)
+
+    def test_a_second_picture_may_end_at_0(self):
+        shown = live.lines([0, 1], {"a": [-1, 3]}, xlabel="x", ylabel="y", nearer=0)
+        assert len(BeautifulSoup(shown.html(), "html.parser").select(".frame")) == 2
 
     @pytest.mark.parametrize("says", ["{z}", "{", "{}"])
     def test_a_sentence_asks_for_what_there_is(self, says):

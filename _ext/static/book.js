@@ -54,8 +54,9 @@ document.addEventListener("DOMContentLoaded", () => {
   const contents = document.querySelector("div.bd-sidebar-secondary");
   const title = contents?.querySelector(".onthispage");
   if (!title) return;
+  const bar = document.querySelector(".page-name"); // of a phone
   document.addEventListener("activate.bs.scrollspy", ({ relatedTarget }) =>
-    (title.dataset.here = relatedTarget.textContent));
+    (title.dataset.here = bar.dataset.here = relatedTarget.textContent));
   const atTop = () => scrollY < 50, near = new Set(); // near: what stands in the margin, or reaches there
   const keep = () => {
     if (contents.matches(".hide:not(.kept)") && !atTop()) contents.classList.add("kept");
@@ -114,11 +115,7 @@ const breakCode = () => {
 document.addEventListener("DOMContentLoaded", breakCode);
 phone.addEventListener("change", breakCode);
 
-// The bar of a phone says which section one reads, and its lower edge how far one has come.
-document.addEventListener("activate.bs.scrollspy", ({ relatedTarget }) => {
-  if (relatedTarget.matches(".page-toc a")) // the cover has none, and all its links count
-    document.querySelector(".page-name").dataset.here = relatedTarget.textContent;
-});
+// The lower edge of a phone's bar says how far one has come.
 document.addEventListener("scroll", () => {
   const { scrollTop, scrollHeight, clientHeight } = document.documentElement;
   const share = scrollTop / Math.max(1, scrollHeight - clientHeight);

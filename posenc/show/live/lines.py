@@ -125,9 +125,10 @@ def lines(
     }
     everything = everything[everything.isfinite()].tolist() + list(chain(*level.values()))
     low, high = min(everything), max(everything)
-    low, high = low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1)
     if nearer is not None and not low < nearer < high:
         raise ValueError(f"nearer must be between {low:.4g} and {high:.4g}, got {nearer}")
+    low, high = low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1)
+    twice = nearer is not None
     ends = axis[0].item(), axis[-1].item()
     begin = ends[1] if at is None else math.log2(at) if xscale == "log" else float(at)
     known = {name: int(row.isfinite().sum()) for name, row in table.items()}  # from the first on
@@ -184,7 +185,7 @@ def lines(
     shares = [((row[known[name] - 1]).item() - low) / (high - low) for name, row in table.items()]
     shares += [(max(many) - low) / (high - low) for many in level.values()]
     left = [(ends[1] - last[name]) / (ends[1] - ends[0]) for name in names] + [0] * len(level)
-    height = HIGHER if len(names) >= MANY and not nearer else HEIGHT
+    height = HIGHER if len(names) >= MANY and not twice else HEIGHT
     # of lines that leave the picture above, the first to go is named highest
     wanted = [s + gone * (s > TOP) for s, gone in zip(shares, left, strict=True)]
     heights = apart(wanted, LETTERS / height)
@@ -235,7 +236,7 @@ def lines(
         )
         others = [points for other, points in drawn_as.items() if other != name]
         if at := _room(
-            len(_shown(name)), drawn_as[name], [*others, *fixed_lines], LOWER if nearer else HEIGHT
+            len(_shown(name)), drawn_as[name], [*others, *fixed_lines], LOWER if twice else HEIGHT
         ):
             style = f"{look};--left:{at[0]:.4f};--up:{at[1]:.4f}"
             tied = f"--on:front.{i}"
@@ -262,11 +263,11 @@ def lines(
             *_flags(flags, ends),
             h("div", *inside, aria_hidden="true"),
             knob("--x:x --y:y", drag="at"),
-            *([] if nearer else [told]),
+            *([] if twice else [told]),
         ],
         **pulled,
     )
-    if nearer:
+    if nearer is not None:
         y = min(everything) - 0.06 * (nearer - min(everything)), nearer
         again = copy.deepcopy([here, *drawn, *fronts])
         over = [knob("--x:x --y:y", drag="at"), told]
@@ -280,8 +281,7 @@ def lines(
         picture.insert(at, h("div", title, class_="ylabel"))
     flagged = " flagged" if flags else ""
     popout = " popout" if len(names) >= MANY else ""  # what stands in the rail makes way
-    twice = " twice" if nearer else ""
-    picture.set("class", f"plot named{flagged}{popout}{twice}")
+    picture.set("class", f"plot named{flagged}{popout}{' twice' * twice}")
     for tick in picture.find("div[@class='xticks']"):
         tick.set("data-set", "--x:x --letters:letters")  # it makes room for the place told there
         tick.set("style", f"{tick.get('style')};--own:{len(tick.text)}")
