@@ -1763,6 +1763,8 @@ class TestClocks:
             for dial in page.locator(".clock, .plot").all():
                 box = dial.bounding_box()
                 assert box["y"] + box["height"] <= moving["y"]
+            for bar in page.locator(".live input").all():  # a finger has room to travel
+                assert bar.bounding_box()["width"] > 200
 
     @pytest.mark.parametrize("name", ["query_key_clocks-other", "clock_pair"])
     def test_a_phone_shows_all_and_what_moves_it_at_once(self, opened, name):
