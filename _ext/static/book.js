@@ -209,19 +209,17 @@ document.addEventListener("DOMContentLoaded", () => {
     close.ariaLabel = `Close the ${what}`;
     drawer.prepend(close);
     const box = document.getElementById(`pst-${which}-sidebar-checkbox`); // of a drawer, and of what slides in
+    const toggle = document.querySelector(`.${which}-toggle`);
     const shut = (back) => {
       box.checked = false;
-      if (back) document.querySelector(`.${which}-toggle`).focus({ preventScroll: true });
+      if (back) toggle.focus({ preventScroll: true });
     };
     drawer.addEventListener("click", ({ target }) => {
       if (target.closest("a, .close-contents")) shut(target.closest("button"));
     });
-    // Beside a wide page it lies over that, and is no dialog: what a dialog does is done here.
-    const toggle = document.querySelector(`.${which}-toggle`);
-    document.addEventListener("click", ({ target }) => {
-      if (!overlay.matches || which !== "primary") return;
-      if (toggle.contains(target)) setTimeout(() => box.checked && close.focus());
-      else if (box.checked && !drawer.contains(target)) shut();
+    document.addEventListener("click", ({ target }) => { // over a wide page the book's is no dialog
+      const beside = !drawer.contains(target) && !toggle.contains(target);
+      if (which === "primary" && overlay.matches && beside) shut();
     });
     document.addEventListener("keydown", ({ key }) => {
       if (key === "Escape" && box.checked && drawer.checkVisibility({ visibilityProperty: true })) shut(true);
