@@ -77,7 +77,7 @@ function bindings(el) {
 // Where a pointer is, in the units of the mark's picture; y goes up, angles clockwise from 12. Pixels
 // are those of one unit.
 function where(mark, event) {
-  const svg = mark.closest("svg") ?? mark.closest(".plot").querySelector("svg");
+  const svg = mark.closest("svg") ?? mark.closest(".frame").querySelector("svg");
   const { left, top, width, height } = svg.getBoundingClientRect();
   const box = svg.viewBox.baseVal;
   const x = box.x + ((event.clientX - left) / width) * box.width;
