@@ -111,6 +111,10 @@ FIGURES = {
     ),
     "seen_turns": live.seen_turns,
     "seen_turns-other": lambda: live.seen_turns(dim=6, base=1e6, trained=4096, length=100),
+    "shift_clocks": live.shift_clocks,
+    "shift_clocks-other": lambda: live.shift_clocks(
+        dim=2, base=3.0, position=0, offset=5, longest=9, farthest=5
+    ),
     "wave": live.wave,
     "wave-other": lambda: live.wave(["a", "b", "c", "d", "e"], frequency=2.5, start=3),
 }
@@ -321,6 +325,7 @@ def first_state_problems(page: Page, name: str) -> list[str]:
 
 
 class TestNumbers:
+    @pytest.mark.every
     @EACH
     def test_are_those_of_posenc_in_many_states(self, opened, name):
         with opened(name) as page:
@@ -1359,6 +1364,19 @@ class TestLines:
             page.mouse.up()
             assert state_of(page) == {"line": "b", "at": pytest.approx(6, abs=0.02)}
 
+    def test_beside_it_stand_the_names_of_what_ends_there(self, opened):
+        lines = {"up": [1, 9], "low": [1, 2], "lower": [2, 1.9], "gone": [1, math.nan]}
+        shown = live.lines([0, 1], lines, xlabel="x", ylabel="y", nearer=3, start="up")
+        soup = BeautifulSoup(shown.html(), "html.parser")
+        assert [e.text for e in soup.select(".names.low > div")] == ["low", "lower"]
+        with opened("lines-other") as page:
+            box = page.locator(".frame").nth(1).bounding_box()
+            name = page.locator(".names.low > div").bounding_box()
+            end = 1 - (1.5 - 0.434) / (1.6 - 0.434)  # of a, the only one that gets there
+            middle = (name["y"] + name["height"] / 2 - box["y"]) / box["height"]
+            assert middle == pytest.approx(end, abs=0.03)
+            assert name["x"] >= box["x"] + box["width"]
+
     @pytest.mark.parametrize("nearer", [0.4, 0.95, 1, 3, 3.05, -1])
     def test_a_second_picture_ends_between_the_values(self, nearer):
         with pytest.raises(ValueError, match=re.escape(f"got {nearer}")):
@@ -1389,7 +1407,8 @@ class TestLines:
                 settle(page)
                 assert page.evaluate(NAMED) == [front]
                 assert page.evaluate(STRUCK, front) == []
-            names = " ".join(page.locator(".names > div").all_inner_texts())
+            assert not page.locator(".names.low").is_visible()
+            names = " ".join(page.locator(".names:not(.low) > div").all_inner_texts())
             assert names.split() == ["b", "2.000", "a", "2.500", "c", "\N{EN DASH}"]  # from above
 
     def test_on_a_screen_names_and_values_stand_beside_the_picture_alone(self, opened):
@@ -1692,9 +1711,57 @@ class TestClocks:
         shown = figure(name)
         width = np.array(shown.data["width"])
         for state in some_states(name):
+            state["d"] = round(state["d"], 1)
             for row in shown.values(state)["rows"]:
                 run = np.remainder(np.array(row["q"]) - row["ring"] + 1e-9, 2 * math.pi)
                 assert [*(run > width + 2e-9)] == [*map(bool, row["new"])]
+
+    def test_a_turn_is_new_at_the_distance_that_is_told(self, opened):
+        shown = figure("query_key_clocks-trained")
+        with opened("query_key_clocks-trained") as page:
+            for d, told, new in ((11, "11", 0), (11.04, "11", 0), (11.06, "11.1", 2)):
+                values = shown.values({"d": d, "n": 0})
+                assert (values["d_said"], values["rows"][0]["news"]) == (told, new)
+                drawn = page.locator(".live").evaluate(SET, {"d": d, "n": 0})
+                assert drawn["rows"][0]["news"] == new
+
+    @pytest.mark.parametrize(("hand", "moved"), [("p", "position"), ("q", "offset")])
+    def test_of_a_step_one_hand_is_where_it_begins_and_one_its_length(self, opened, hand, moved):
+        with opened("shift_clocks") as page:
+            before, tip = state_of(page), page.locator(f".hand.{hand} circle").nth(1).bounding_box()
+            x, y = tip["x"] + tip["width"] / 2, tip["y"] + tip["height"] / 2
+            page.mouse.move(x, y)
+            page.mouse.down()
+            page.mouse.move(x - 25, y + 8, steps=4)  # some 40°, more than a position
+            page.mouse.up()
+            settle(page)
+            after = state_of(page)
+        assert [name for name in after if after[name] != before[name]] == [moved]
+
+    def test_dashes_lie_on_the_part_of_the_rim_that_training_has_not_seen(self, opened):
+        with opened("query_key_clocks-trained") as page:
+            width = figure("query_key_clocks-trained").data["width"]
+            for n in (0, 7):
+                values = page.locator(".live").evaluate(SET, {"d": 20, "n": n})
+                drawn = page.locator(".warn").evaluate_all(
+                    """(all) => all.map((e) => {
+                      const [on, c] = [e.getScreenCTM(), e.ownerSVGElement.getScreenCTM()];
+                      const long = e.getTotalLength();
+                      return [0, 0.5, 1].map((part) => {
+                        const at = e.getPointAtLength(part * long).matrixTransform(on);
+                        return Math.atan2(at.x - c.e, c.f - at.y); // clockwise from 12
+                      });
+                    })"""
+                )
+                clocks = [i for i, seen in enumerate(width) if seen < 2 * math.pi]
+                assert len(drawn) == len(clocks) == 2
+                for i, angles_of in zip(clocks, drawn, strict=True):
+                    begin, middle, end = (
+                        (a - values["rows"][0]["ring"][i] + 1e-6) % (2 * math.pi) for a in angles_of
+                    )
+                    assert begin == pytest.approx(width[i], abs=0.01)
+                    assert middle == pytest.approx((width[i] + 2 * math.pi) / 2, abs=0.01)
+                    assert min(end, 2 * math.pi - end) < 0.01
 
     @pytest.mark.parametrize("width", [360, 390, 560])
     def test_on_a_phone_eight_stand_four_by_four_with_all_that_is_theirs(self, opened, width):
@@ -2086,6 +2153,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.every
 class TestTheTestsCanFail:
     @pytest.mark.parametrize("fault", FAULTS)
     def test_a_planted_fault_is_found(self, opened, fault):

@@ -20,6 +20,7 @@ from posenc.show.live.relative_grid import relative_grid
 from posenc.show.live.reordered import reordered
 from posenc.show.live.rotated_pair import rotated_pair
 from posenc.show.live.seen_turns import seen_turns
+from posenc.show.live.shift_clocks import shift_clocks
 from posenc.show.live.wave import wave
 
 __all__ = [
@@ -40,5 +41,6 @@ __all__ = [
     "reordered",
     "rotated_pair",
     "seen_turns",
+    "shift_clocks",
     "wave",
 ]

@@ -34,7 +34,7 @@ from posenc.show.live.marks import (
 )
 
 HEIGHT, LETTERS = 19, 1.4  # of the picture, and of a name beside it, in em
-NEARER = 11  # of the second picture, which shows some from nearer, in em
+FIRST, NEARER = 16, 11  # of two pictures, of which the second shows some from nearer, in em
 MANY, HIGHER = 8, 27  # lines: the picture reaches into the rail of the page, and is so high there
 TOP = 0.85  # of the picture: who ends there has left it
 PHONE, LETTER = 17, 0.56  # width of the picture on a narrow phone, and of a letter, in em
@@ -185,7 +185,7 @@ def lines(
     shares = [((row[known[name] - 1]).item() - low) / (high - low) for name, row in table.items()]
     shares += [(max(many) - low) / (high - low) for many in level.values()]
     left = [(ends[1] - last[name]) / (ends[1] - ends[0]) for name in names] + [0] * len(level)
-    height = HIGHER if len(names) >= MANY and not twice else HEIGHT
+    height = FIRST if twice else HIGHER if len(names) >= MANY else HEIGHT
     # of lines that leave the picture above, the first to go is named highest
     wanted = [s + gone * (s > TOP) for s, gone in zip(shares, left, strict=True)]
     heights = apart(wanted, LETTERS / height)
@@ -288,17 +288,20 @@ def lines(
     letters = max(len(_shown(name)) for name in names)
     room = f"--value:{longest};--letters:{letters}"
     ends_at = [gone == 0 and 0 <= share <= 1 for gone, share in zip(left, shares, strict=True)]
-    leads = [  # from the line's end to its name, where that had to give way
-        h("path", d=path([(0, 100 * (1 - share)), (100, 100 * (1 - at))]), style=each.get("style"))
-        for each, share, at, there in zip(named, shares, heights, ends_at, strict=True)
-        if there and abs(share - at) > 0.2 * LETTERS / height
-    ]
-    box = {"viewBox": "0 0 100 100", "preserveAspectRatio": "none"}  # or they are blurred
-    from_above = [named[i] for i in sorted(range(len(named)), key=lambda i: -heights[i])]
-    names_beside = [h("svg", *leads, class_="leads", **box), *from_above]
     stands = "at ", h("b", data_set="text:x_said")  # what all values beside the names are at
     picture.append(h("div", *stands, class_="stands", aria_hidden="true"))
-    picture.append(h("div", *names_beside, class_="names", style=room, aria_hidden="true"))
+    picture.append(_names(named, shares, heights, ends_at, height, style=room))
+    if nearer is not None:
+        ends_of = [(low + share * (high - low) - y[0]) / (y[1] - y[0]) for share in shares]
+        low_ones = [i for i in range(len(names)) if left[i] == 0 and ends_of[i] <= 1]
+        below = [ends_of[i] for i in low_ones]
+        heights = apart(below, LETTERS / NEARER)
+        again = [copy.deepcopy(named[i]) for i in low_ones]
+        for name, at_height in zip(again, heights, strict=True):
+            name.remove(name.find("b"))  # the value is told above
+            name.set("style", f"{name.get('style').partition(';')[0]};--at:{at_height:.4f}")
+        look = f"--height:{NEARER}em"
+        picture.append(_names(again, below, heights, [True] * len(again), NEARER, " low", look))
     step = axis.diff().min().item() if measured else (ends[1] - ends[0]) / 40
     if whole and xscale == "linear" and not measured:
         step = max(1, round(step))
@@ -439,6 +442,27 @@ def _fill(says: str, **parts: str) -> str:
         return says.format(**parts)
     except (KeyError, IndexError, ValueError) as error:
         raise ValueError(f"says must ask for {{line}}, {{x}} and {{y}}, got {says!r}") from error
+
+
+def _names(
+    named: list[Element],
+    wanted: Sequence[float],
+    heights: Sequence[float],
+    ends: Sequence[bool],
+    height: float,
+    kind: str = "",
+    style: str = "",
+) -> Element:
+    """Names beside a picture, from above, each tied to the end of its line if it gave way there."""
+    leads = [
+        h("path", d=path([(0, 100 * (1 - share)), (100, 100 * (1 - at))]), style=each.get("style"))
+        for each, share, at, there in zip(named, wanted, heights, ends, strict=True)
+        if there and abs(share - at) > 0.2 * LETTERS / height
+    ]
+    box = {"viewBox": "0 0 100 100", "preserveAspectRatio": "none"}  # or they are blurred
+    from_above = [named[i] for i in sorted(range(len(named)), key=lambda i: -heights[i])]
+    parts = h("svg", *leads, class_="leads", **box), *from_above
+    return h("div", *parts, class_=f"names{kind}", style=style, aria_hidden="true")
 
 
 def _spoken(value: float, digits: int) -> str:

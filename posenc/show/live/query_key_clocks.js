@@ -11,7 +11,8 @@ function row({ d, n }, speeds, { query, key, width, top, most }) {
   const part = speeds.map(
     (w, i) => length(q[i]) * length(k[i]) * Math.cos(angle(q[i]) - angle(k[i]) + d * w),
   );
-  const isNew = speeds.map((w, i) => +((d * w) % TAU > width[i] + 1e-9));
+  const apart = +place(d); // a turn is new at the distance that is told
+  const isNew = speeds.map((w, i) => +((apart * w) % TAU > width[i] + 1e-9));
   return {
     q: speeds.map((w, i) => angle(q[i]) + (n + d) * w),
     k: speeds.map((w, i) => angle(k[i]) + n * w),

@@ -9,7 +9,7 @@ from torch import Tensor
 from posenc import angles, inverse_frequencies, rotate, wavelengths
 from posenc.show.live import dials
 from posenc.show.live.figure import LiveFigure, State
-from posenc.show.live.marks import controls, fixed, h, place, play, slider
+from posenc.show.live.marks import controls, fixed, h, path, place, play, slider
 
 
 def query_key_clocks(
@@ -74,11 +74,11 @@ def query_key_clocks(
 
     rest = [torch.atan2(x[1::2], x[::2]) for x in (query, key)]  # angles at position 0
 
-    def one_row(at: Tensor, speeds: Tensor) -> dict:
+    def one_row(at: Tensor, apart: float, speeds: Tensor) -> dict:
         turns = angles(at, speeds)
         turned = rotate(torch.stack((query, key)), turns, pairing="interleaved")
         parts = (turned[0] * turned[1]).view(-1, 2).sum(dim=1)
-        beyond = (turns[0] - turns[1]).remainder(2 * math.pi) > width + 1e-9
+        beyond = (apart * speeds).remainder(2 * math.pi) > width + 1e-9
         return {
             "q": (rest[0] + turns[0]).tolist(),
             "k": (rest[1] + turns[1]).tolist(),
@@ -95,9 +95,10 @@ def query_key_clocks(
 
     def values(state: State) -> dict:
         at = torch.tensor([state["n"] + state["d"], state["n"]], dtype=torch.float64)
+        said = place(state["d"])  # a turn is new at the distance that is told
         return {
-            "rows": [one_row(at, speeds) for speeds in rows],
-            "d_said": place(state["d"]),
+            "rows": [one_row(at, float(said), speeds) for speeds in rows],
+            "d_said": said,
             "n_said": place(state["n"]),
             "m_said": place(state["n"] + state["d"]),
         }
@@ -120,7 +121,7 @@ def query_key_clocks(
     legend = h(
         "div",
         h("span", f"turns seen in training ({trained} tokens)", class_="ring"),
-        h("span", "not seen", class_="ring not"),
+        h("span", "not seen, and the hand is there", class_="ring not"),
         class_="legend",
         aria_hidden="true",
     )
@@ -167,21 +168,7 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
     clocks = []
     for i, wavelength in enumerate(wavelengths(speeds).tolist()):
         at = f"rows.{r}"
-        rings = (
-            []
-            if width is None
-            else [
-                h(
-                    "circle",
-                    r=40,
-                    pathLength=f"{2 * math.pi:.6f}",
-                    class_="wedge seen",
-                    style=f"--arc:{width[i]:.5f}",
-                    data_set=f"--from:{at}.ring.{i}",
-                ),
-                h("circle", r=dials.RADIUS, class_="warn", data_set=f"--on:{at}.new.{i}"),
-            ]
-        )
+        rings = [] if width is None else _rings(width[i].item(), f"{at}.ring.{i}", f"{at}.new.{i}")
         bar = h("div", class_="bar", data_set=f"--v:{at}.bar.{i}", aria_hidden="true")
         said = h("span", data_set=f"text:{at}.part_said.{i}")
         clocks.append(
@@ -197,6 +184,24 @@ def _row(r: int, name: str, speeds: Tensor, width: Tensor | None) -> Element:
         )
     above = [h("p", name, class_="row-name")] if name else []
     return h("div", *above, dials.clock_row(clocks))
+
+
+def _rings(width: float, start: str, new: str) -> list[Element]:
+    """The turns that training has seen, and the rest of the rim, shown when the hand is there."""
+    seen = h(
+        "circle",
+        r=40,
+        pathLength=f"{2 * math.pi:.6f}",
+        class_="wedge seen",
+        style=f"--arc:{width:.5f}",
+        data_set=f"--from:{start}",
+    )
+    if width >= 2 * math.pi:
+        return [seen]
+    r, large = dials.RADIUS, int(2 * math.pi - width > math.pi)
+    begin = path([(r * math.sin(width), -r * math.cos(width))])
+    rest = f"{begin}A{r} {r} 0 {large} 1 0 {-r}"
+    return [seen, h("path", d=rest, class_="warn", data_set=f"--from:{start} --on:{new}")]
 
 
 def _sums(names: list[str], most: float) -> Element:
