@@ -1,6 +1,6 @@
 """How long the lines of a cell are: the style sheet sets them accordingly.
 
-Code with lines of more than 76 characters is `long`: set a little smaller, it needs no scrolling.
+Code with lines of more than 71 characters is `long`: set a little smaller, it needs no scrolling.
 What was printed in columns is `aligned`: on a phone its lines do not break, and may be scrolled.
 """
 
@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 
 from _ext.cells import is_cell, part
 
-LONG = 76
+LONG = 71
 GAP = re.compile(r"\S {2,}\S")  # between two columns
 
 

@@ -801,7 +801,7 @@ class TestGPU:
 
 
 class TestLines:
-    @pytest.mark.parametrize(("columns", "long"), [(76, False), (77, True)])
+    @pytest.mark.parametrize(("columns", "long"), [(71, False), (72, True)])
     def test_code_that_would_not_fit_is_long(self, tmp_path, columns, long):
         page = [new_markdown_cell("# T"), cell("1\n" + "x" * columns, printed="y" * 99)]
         run, pages = build(tmp_path, "_ext.lines", index=page)

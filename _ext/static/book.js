@@ -55,8 +55,22 @@ document.addEventListener("DOMContentLoaded", () => {
   const title = contents?.querySelector(".onthispage");
   if (!title) return;
   const bar = document.querySelector(".page-name"); // of a phone
-  document.addEventListener("activate.bs.scrollspy", ({ relatedTarget }) =>
-    (title.dataset.here = bar.dataset.here = relatedTarget.textContent));
+  // At the page's end the last section is read, wherever that line is.
+  const links = [...contents.querySelectorAll("a.nav-link")];
+  let crossed, ended = false;
+  const mark = () => {
+    const before = ended;
+    ended = scrollY > 0 && scrollY + innerHeight > document.documentElement.scrollHeight - 2;
+    const here = ended ? links.at(-1) : crossed;
+    if (!here) return;
+    if (ended || before) for (const link of links) link.classList.toggle("active", link === here);
+    title.dataset.here = bar.dataset.here = here.textContent;
+  };
+  document.addEventListener("activate.bs.scrollspy", ({ relatedTarget }) => {
+    crossed = relatedTarget;
+    mark();
+  });
+  window.addEventListener("scroll", mark, { passive: true });
   const atTop = () => scrollY < 50, near = new Set(); // near: what stands in the margin, or reaches there
   const keep = () => {
     if (contents.matches(".hide:not(.kept)") && !atTop()) contents.classList.add("kept");
