@@ -17,12 +17,13 @@ GRADING := .venv-grading/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help book pdf test built compared quick lint mutants tools browser colab serve student notebooks gpu bench clean grader assignment grade
+.PHONY: help book pdf test test-all built compared quick lint mutants tools browser colab serve student notebooks gpu bench clean grader assignment grade
 
 help:
 	@echo "make book       execute the chapters and build the site in $(SITE)"
 	@echo "make pdf        the whole book as one PDF (needs a browser)"
-	@echo "make test       everything: provides what the tests need, builds the book, tests it all"
+	@echo "make test       provides what the tests need, builds the book and tests it: 25 minutes"
+	@echo "make test-all   with what takes long, or asks once more of each page and answer: as in CI"
 	@echo "make quick      lint and the tests of posenc's core, in a minute: for every save"
 	@echo "make serve      open the built site on http://localhost:$(PORT)"
 	@echo "make student    the exercises without their solutions, in $(STUDENT)"
@@ -60,12 +61,13 @@ pdf: $(READY)
 	@$(BIN)/python -m _ext.pdf _build/singlehtml/chapters/index.html $(PDF)
 	@echo "==> The book is in $(PDF)"
 
-test: $(READY) lint tools
+test: SOME := --some
+test test-all: $(READY) lint tools
 	@echo "==> The book, and every notebook strictly compared with what is committed: minutes"
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target built compared
 	@echo "==> Unit, parity and property tests, and the built site in a browser"
-	@$(PYTEST) --no-loadscope-reorder -n $$(($(JOBS) + 1)) -m "not alone" tests # one more, for some wait
-	@$(BIN)/python -m pytest -q -m alone $$(grep -l mark.alone tests/test_*.py)
+	@$(PYTEST) --no-loadscope-reorder -n $$(($(JOBS) + 1)) -m "not alone" $(SOME) tests # one more, for some wait
+	@test "$(SOME)" || $(BIN)/python -m pytest -q -m alone $$(grep -l mark.alone tests/test_*.py)
 
 built: book
 	@$(MAKE) --no-print-directory pdf || $(call without,the PDF (it needs a browser),its tests)

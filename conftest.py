@@ -1,9 +1,10 @@
-"""What nbval leaves out, and in which order and parts the workers of `make test` take the tests.
+"""What nbval leaves out, which tests `make test` takes, and in which order and parts.
 
 nbval leaves out cells that need CUDA where there is none, and the HTML form of outputs.
 """
 
 import ast
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,25 @@ from xdist.scheduler import LoadScopeScheduling
 
 # The longest first: who begins one of these last lets the other workers wait.
 LONGEST = ("grading", "exercises", "site", "sweep", "live", "colab", "transforms")
+# What these ask of each page, figure or answer, `--some` asks of the first and of the last.
+REPEATING = ("borrowed", "colab", "exercises", "live", "site", "verify")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    told = "nothing `long`, and of each page, figure or answer the first and the last"
+    parser.addoption("--some", action="store_true", help=told)
+
+
+def _is_left(item: pytest.Item, asked: list[pytest.Item]) -> bool:
+    """Whether `--some` leaves a test to `make test-all`; asked are all that ask the same."""
+    if item.get_closest_marker("long"):
+        return True
+    if item.get_closest_marker("every") or item.path.stem.split("_")[1] not in REPEATING:
+        return False
+    return item not in (asked[0], asked[-1])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     order = {f"test_{name}": number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
     for item in items:
@@ -24,6 +41,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.parent.skip_compare = {*item.parent.skip_compare, "text/html"}  # git holds the text
         if "gpu" in cell.metadata.get("tags", ()) and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs CUDA"))
+    if config.getoption("--some"):
+        asked = defaultdict(list)
+        for item in items:
+            asked[item.nodeid.partition("[")[0]].append(item)
+        left = [item for item in items if _is_left(item, asked[item.nodeid.partition("[")[0]])]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
 
 
 class Scopes(LoadScopeScheduling):

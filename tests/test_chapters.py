@@ -208,6 +208,7 @@ SMALLER = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     not any(map(shutil.which, ("g++", "clang++"))), reason="torch.compile needs a C++ compiler"
 )

@@ -144,6 +144,7 @@ def test_whatever_is_sent_becomes_a_verdict(answer, said):
     assert repr(verdict) == str(verdict)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

@@ -68,6 +68,7 @@ def test_the_mutants_are_measured_by_the_cores_own_tests():
     assert own <= set(settings["pytest_add_cli_args_test_selection"])
 
 
+@pytest.mark.long
 def test_the_tests_of_the_source_distribution_run(sdist):
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     options = {"cwd": sdist, "capture_output": True, "text": True, "check": False}

@@ -418,6 +418,7 @@ def test_feedback_says_what_was_right_and_what_was_not(room):
     assert "not answered yet" in room.text("stub")
 
 
+@pytest.mark.long
 def test_feedback_shows_no_right_number_unless_the_instructor_says_so(room, tmp_path):
     for name in room.known:
         assert not re.search(r"it gives [^<]*, not ", room.page(name))
@@ -445,6 +446,7 @@ def test_feedback_repeats_no_input_that_an_answer_tells(room):
     assert not re.search(r"\d|\[", lines)
 
 
+@pytest.mark.long
 def test_a_page_is_the_same_whatever_the_hidden_inputs_are(room, tmp_path):
     folder = tmp_path / NAME
     folder.mkdir()
@@ -487,6 +489,7 @@ def test_nothing_of_the_checkout_is_changed(room):
     assert room.unchanged
 
 
+@pytest.mark.long
 def test_what_is_graded_is_not_graded_again(room, tmp_path):
     before, started = room.results(), tmp_path / "started"
     counting = tmp_path / "bwrap"
@@ -499,6 +502,7 @@ def test_what_is_graded_is_not_graded_again(room, tmp_path):
     assert room.results() == before
 
 
+@pytest.mark.long
 def test_a_changed_submission_is_graded_again_and_no_other(room):
     before, path = room.results(), room.folder / "only_first.ipynb"
     made = notebook(sinusoidal="loops", dot_product="dot_numpy")
@@ -534,6 +538,7 @@ def marked(monkeypatch):
     monkeypatch.setenv(*MARK.split("="))
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_loses_nothing_that_is_finished(assignment, tmp_path, marked):
     folder, out = tmp_path / NAME, tmp_path / "out"
     folder.mkdir()
@@ -559,6 +564,7 @@ def test_a_run_that_is_killed_loses_nothing_that_is_finished(assignment, tmp_pat
     assert marks(table(out / "grades.csv")["c"]) == FULL
 
 
+@pytest.mark.long
 def test_a_sandbox_that_begins_no_cell_is_no_students_fault(assignment, tmp_path):
     folder, out, bin_ = tmp_path / NAME, tmp_path / "out", tmp_path / "bin"
     for new in (folder, bin_):
@@ -580,6 +586,7 @@ def test_a_sandbox_that_begins_no_cell_is_no_students_fault(assignment, tmp_path
     assert marks(table(out / "grades.csv")["ann"]) == FULL
 
 
+@pytest.mark.long
 def test_a_submission_has_a_time_limit(assignment, tmp_path, marked):
     folder = tmp_path / NAME
     folder.mkdir()
@@ -595,6 +602,7 @@ def test_a_submission_has_a_time_limit(assignment, tmp_path, marked):
     assert not sandboxes()
 
 
+@pytest.mark.long
 def test_whatever_is_asked_once_more_shares_one_limit(tmp_path):
     folder = tmp_path / NAME
     folder.mkdir()
@@ -1015,6 +1023,7 @@ with Sandbox([sys.executable, "-S", "-c", sys.argv[1]], {}, Limits()) as one:
 """
 
 
+@pytest.mark.long
 def test_the_time_of_a_child_that_nobody_waits_for_counts():
     settings = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -1047,6 +1056,7 @@ finally:
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="nobody tells who starves")
 def test_the_time_of_others_does_not_count():
     settings = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -1203,6 +1213,7 @@ with sandbox.Sandbox(program, {}, sandbox.Limits()) as box:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("code", "said"), [
     ("import os, time; print('\"up\"', flush=True); time.sleep(99)", "Killed"),
     ("import os; os.kill(os.getpid(), 9); os._exit(3)", "Ended"),
@@ -1430,6 +1441,7 @@ raise RuntimeError(f"could read, beside {sys.prefix}: {found}")
 """
 
 
+@pytest.mark.long
 def test_what_lies_below_the_system_is_not_in_the_sandbox(tmp_path):
     (tmp_path / NAME).mkdir()
     (tmp_path / "out").mkdir()
@@ -1530,6 +1542,7 @@ def container(assignment, root, made):
     return names, json.loads((root / "results" / "results.json").read_text())
 
 
+@pytest.mark.long
 def test_the_zip_grades_elsewhere(assignment, tmp_path):
     made = notebook(sinusoidal="loops", moved="moved_complex")
     names, results = container(assignment, tmp_path, made)
@@ -1559,6 +1572,7 @@ def test_packages_are_the_books_versions():
 # Other sets
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("question", ELSEWHERE)
 def test_what_other_sets_ask_is_held_too(question, tiny, tmp_path):
     folder, path = tmp_path / "in", tmp_path / "other.ipynb"
@@ -1655,6 +1669,7 @@ def essays(equipment, tiny, tmp_path_factory):
     return folder / "out", run
 
 
+@pytest.mark.long
 def test_written_answers_wait_for_the_instructor(essays):
     out, run = essays
     said, grades = run()
@@ -1690,6 +1705,7 @@ def test_the_instructor_gets_a_page_of_the_class_and_one_of_each_written_questio
         assert "default-src 'none'" in page.read_text()
 
 
+@pytest.mark.long
 def test_points_of_a_test_can_be_changed_with_a_reason_and_a_student_graded_again(essays):
     out, run = essays
     run()
@@ -1746,6 +1762,7 @@ def test_what_the_instructor_fills_in_is_merged(essays):
     assert "dan,why,1," in path.read_text()  # what was typed is kept, for the instructor to mend
 
 
+@pytest.mark.long
 def test_points_are_for_the_answer_that_they_were_given_for(essays):
     out, run = essays
     path, handed_in = out / "written.csv", out.parent / "in" / "cy.ipynb"

@@ -1208,6 +1208,7 @@ def test_a_stub_is_below_its_answer_whatever_stands_above_both(above):
     assert stubs(sinusoids, [long, stub]) == {1: "moved"}
 
 
+@pytest.mark.long
 def test_the_names_of_all_cells_are_found_in_linear_time():
     sinusoids = Assignment.find("02_sinusoidal")
     stub = ("code", sinusoids.given_cells["moved"])

@@ -32,6 +32,7 @@ def outline(entries):
             yield entry
 
 
+@pytest.mark.long
 def test_every_chapter_is_in_it_and_in_its_outline(book, text):
     titles = [entry.title for entry in outline(book.outline)]
     for number, path in enumerate(sorted((ROOT / "chapters").glob("[0-9]*.ipynb")), start=1):

@@ -489,6 +489,7 @@ def in_folder(folder, *arguments):
     return done.stdout
 
 
+@pytest.mark.long
 def test_a_class_of_the_readers_own_is_swept_recorded_and_reported(tmp_path):
     (tmp_path / "mine.py").write_text(as_contributing_says())
     words = "--tasks who --lengths 4 --seeds 0 1 --steps 2 --batch 4 --dim 16 --num-heads 2"
@@ -1013,6 +1014,7 @@ def test_each_method_was_run_on_text_at_four_rates():
     assert set(many) == {run for run in others if run[-1] > 0}
 
 
+@pytest.mark.long
 def test_a_shipped_record_can_be_had_again():
     (old,) = (
         r for r in recorded("first") if (r.run.task, r.run.method, r.run.seed) == ("who", "t5", 0)

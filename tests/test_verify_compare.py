@@ -43,6 +43,7 @@ SAME = {  # different mistakes with the same result
 }
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(("name", "index", "mistake"), PLANTED)
 def test_each_known_mistake_is_recognised(name, index, mistake):
     rope = ROPES[name]

@@ -154,6 +154,7 @@ def test_right_code_agrees_in_every_form(form):
     assert not found.undecided
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("bug", NAMES)
 def test_a_bug_of_keys_alone_is_seen_and_named_in_every_form(form, bug):
@@ -163,6 +164,7 @@ def test_a_bug_of_keys_alone_is_seen_and_named_in_every_form(form, bug):
     assert any("queries agree, keys do not" in note for note in found.notes)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("bug", ["backwards", "gain"])
 def test_a_bug_of_queries_alone_is_said_of_them(form, bug):

@@ -243,3 +243,21 @@ def test_contributing_names_what_the_walk_touched():
         "grading.record",
     ):
         assert name in said
+
+
+def test_make_test_leaves_no_planted_fault_and_no_question_whole_to_ci():
+    def collected(*options):
+        files = [f"tests/test_{name}.py" for name in ("live", "grading", "rotary")]
+        command = [sys.executable, "-m", "pytest", "-q", "--collect-only", *options, *files]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
+        return [line for line in done.stdout.splitlines() if "::" in line]
+
+    every, some = collected(), collected("--some")
+    asked = {test.partition("[")[0] for test in every}
+    left = asked - {test.partition("[")[0] for test in some}
+    assert 1 <= len(left) < 0.1 * len(asked)  # long ones alone
+    assert "tests/test_grading.py::test_the_whole_class_is_graded" in some
+    for kind in ("CanFail", "test_a_way_that_was_found", "test_rotary"):
+        assert [t for t in some if kind in t] == [t for t in every if kind in t] != []
+    of_one = [t for t in every if "TestLooks::test_axe" in t]
+    assert [t for t in some if "TestLooks::test_axe" in t] == [of_one[0], of_one[-1]]
