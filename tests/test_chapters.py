@@ -228,6 +228,7 @@ def test_gpu_sections_run_on_the_processor_when_made_small(path):
     assert "CPU, torch" in result.stdout
 
 
+@pytest.mark.long
 def test_nbval_fails_on_a_wrong_number(tmp_path):
     notebook = read(ROOT / "chapters" / "01_position_problem.ipynb")
     printing = next(i for i, c in enumerate(notebook.cells) if "def causal_layers(" in c.source)
@@ -241,6 +242,7 @@ def test_nbval_fails_on_a_wrong_number(tmp_path):
     assert "1 failed" in result.stdout
 
 
+@pytest.mark.long
 def test_nbval_compares_the_text_of_what_shows_as_html(tmp_path):
     table = "from posenc.show import table\ntable([['a', {}]], columns=['', 'b'], caption='c')"
     notebook = nbformat.v4.new_notebook(metadata=read(CHAPTERS[0]).metadata)

@@ -2442,6 +2442,7 @@ class TestQuestionsAndTerms:
 
     @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
     def test_definitions_are_shown_in_view(self, visited, viewport):
+        visited.open()  # what is far below is not laid out, as for a reader
         open_everything(visited.page)
         visited.page.set_viewport_size(viewport)
         expect_none(definition_problems(visited.page))

@@ -446,6 +446,7 @@ def test_a_sweep_that_is_killed_goes_on(tmp_path, capsys):
     assert commands[-1] == f"python -m posenc.lab sweep {words} --jobs 1"
 
 
+@pytest.mark.long
 def test_a_worker_of_a_cluster_that_is_killed_loses_nothing(tmp_path, monkeypatch):
     path = tmp_path / "cpu.jsonl"
     runs = [run(method, seed, steps=20) for seed in range(4) for method in ("t5", "rope")]
@@ -1024,6 +1025,7 @@ def test_a_shipped_record_can_be_had_again():
     assert new.score == pytest.approx(old.score, abs=0.03)
 
 
+@pytest.mark.long
 def test_an_unsaturated_record_is_repeated_position_by_position():
     (old,) = (
         r
