@@ -1725,6 +1725,18 @@ class TestClocks:
                 drawn = page.locator(".live").evaluate(SET, {"d": d, "n": 0})
                 assert drawn["rows"][0]["news"] == new
 
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ({"position": 13}, "position must be from 0 to 12, got 13"),
+            ({"position": -1}, "position must be from 0 to 12, got -1"),
+            ({"offset": 3, "farthest": 2}, "offset must be from 0 to 2, got 3"),
+        ],
+    )
+    def test_a_step_stays_within_its_sliders(self, given, said):
+        with pytest.raises(ValueError, match=said):
+            live.shift_clocks(**given)
+
     @pytest.mark.parametrize(("hand", "moved"), [("p", "position"), ("q", "offset")])
     def test_of_a_step_one_hand_is_where_it_begins_and_one_its_length(self, opened, hand, moved):
         with opened("shift_clocks") as page:
