@@ -1013,7 +1013,7 @@ def test_the_contents_mark_a_short_section_that_they_led_to(browser, home):
 @pytest.mark.parametrize("page", [CHAPTERS[0], CHAPTERS[4]])
 def test_the_contents_mark_the_last_section_at_the_pages_end(browser, home, page):
     marked = "() => [...document.querySelectorAll('.page-toc a.active')].map((e) => e.innerText)"
-    window = {"width": 1440, "height": 900}
+    window = {"width": 1440, "height": 1300}  # of which a last section fills a part
     with visit(browser, home, page, viewport=window, reduced_motion="reduce") as visited:
         lay_out(visited.page)
         last = visited.page.locator(".page-toc a").all_inner_texts()[-1]

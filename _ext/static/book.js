@@ -58,19 +58,22 @@ document.addEventListener("DOMContentLoaded", () => {
   // At the page's end the last section is read, wherever that line is.
   const links = [...contents.querySelectorAll("a.nav-link")];
   let crossed, ended = false;
-  const mark = () => {
-    const before = ended;
-    ended = scrollY > 0 && scrollY + innerHeight > document.documentElement.scrollHeight - 2;
-    const here = ended ? links.at(-1) : crossed;
-    if (!here) return;
-    if (ended || before) for (const link of links) link.classList.toggle("active", link === here);
-    title.dataset.here = bar.dataset.here = here.textContent;
+  const name = (here) => (title.dataset.here = bar.dataset.here = here.textContent);
+  const mark = (here) => {
+    for (const link of links) link.classList.toggle("active", link === here);
+    if (here) name(here);
   };
   document.addEventListener("activate.bs.scrollspy", ({ relatedTarget }) => {
     crossed = relatedTarget;
-    mark();
+    if (ended) mark(links.at(-1));
+    else name(crossed);
   });
-  window.addEventListener("scroll", mark, { passive: true });
+  window.addEventListener("scroll", () => {
+    const now = scrollY > 0 && scrollY + innerHeight > document.documentElement.scrollHeight - 2;
+    if (now === ended) return;
+    ended = now;
+    mark(ended ? links.at(-1) : crossed);
+  }, { passive: true });
   const atTop = () => scrollY < 50, near = new Set(); // near: what stands in the margin, or reaches there
   const keep = () => {
     if (contents.matches(".hide:not(.kept)") && !atTop()) contents.classList.add("kept");
