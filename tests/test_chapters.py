@@ -1,4 +1,8 @@
-"""The notebooks in git are executed, tidy, and compared by an nbval that can fail."""
+"""The notebooks in git are executed, tidy, and compared by ways that can fail.
+
+`make test` compares the chapters with what the book has just executed, and the exercises by nbval;
+`make test-all` has nbval run them all once more.
+"""
 
 import ast
 import copy
@@ -13,6 +17,7 @@ from unittest.mock import Mock
 
 import nbformat
 import pytest
+from helpers import lacking
 from jupyter_cache import get_cache
 from myst_nb.core.utils import coalesce_streams
 
@@ -22,6 +27,7 @@ from _ext.notebooks import NOT_RUN, is_gpu, tidy
 ROOT = Path(__file__).parent.parent
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
 PAGES = [*CHAPTERS, ROOT / "chapters" / "index.ipynb"]
+EXECUTED = ROOT / "_build" / "jupyter_execute" / "chapters"  # where the book leaves what it ran
 EXCUSES = {"nbval-ignore-output", "nbval-skip", "skip-execution", "raises-exception"}
 
 
@@ -39,6 +45,13 @@ def tags(cell):
 
 def unexecuted(notebook):
     return [c for c in code_cells(notebook) if not is_gpu(c) and c.execution_count is None]
+
+
+def unlike(notebook, executed):
+    """The code of the cells whose outputs, once executed, are not those in the notebook."""
+    both = zip(code_cells(notebook), code_cells(tidy(executed)), strict=True)
+    compared = [(one, other) for one, other in both if "nbval-ignore-output" not in tags(one)]
+    return [one.source for one, other in compared if one.outputs != other.outputs]
 
 
 def letters(formula):
@@ -68,6 +81,32 @@ def run_nbval(notebook, path):
     nbformat.write(notebook, path)
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "conftest", "--nbval", str(path)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("path", sorted(CHAPTERS[0].parent.glob("*.ipynb")), ids=lambda p: p.stem)
+def test_what_the_book_executed_is_what_is_in_git(path):
+    if not (EXECUTED / path.name).exists():
+        lacking("the book is not built; type: make book")
+    notebook, executed = read(path), read(EXECUTED / path.name)
+    assert [c.source for c in executed.cells] == [c.source for c in notebook.cells], "make book"
+    assert unlike(notebook, executed) == []
+
+
+def test_a_wrong_number_is_unlike_what_was_executed():
+    notebook = read(CHAPTERS[0])
+    printing = next(c for c in code_cells(notebook) if "def causal_layers(" in c.source)
+    for spoil in (
+        lambda output: output.update(text=output.text.replace("by 0.3", "by 0.4")),
+        lambda output: output.update(text=output.text + "\n"),
+        lambda output: output.update(name="stderr"),
+    ):
+        spoiled = copy.deepcopy(notebook)
+        cell = spoiled.cells[notebook.cells.index(printing)]
+        spoil(cell.outputs[0])
+        assert unlike(spoiled, notebook) == unlike(notebook, spoiled) == [printing.source]
+        cell.outputs = []
+        assert unlike(spoiled, notebook) == unlike(notebook, spoiled) == [printing.source]
+    assert unlike(notebook, notebook) == []
 
 
 def test_the_chapters_are_numbered_without_a_gap_and_listed_in_that_order():

@@ -518,6 +518,7 @@ def counted(answer_of_call):
     return lambda *_: answer_of_call(next(calls))
 
 
+@pytest.mark.long
 def test_who_counts_calls_gets_no_judged_question():
     by_order = counted(lambda k: 1 if k % 617 == 0 or k % 617 >= 317 else 0)
     for test in masters()["better"].hidden(12345):

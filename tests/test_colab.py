@@ -677,6 +677,7 @@ def test_a_missing_wheel_is_noticed(site, served, tmp_path):
         run(installation(f"{site[0]}nowhere/", served), tmp_path)
 
 
+@pytest.mark.long
 def test_another_wheel_of_the_same_version_is_replaced(site, served, machine, tmp_path):
     source = sources(tmp_path / "source")
     with (source / "posenc" / "alibi.py").open("a") as file:

@@ -1739,6 +1739,7 @@ def test_a_gradebook_is_filled(essays, tmp_path):
     (out / "written.csv").unlink()
 
 
+@pytest.mark.long
 def test_what_the_instructor_fills_in_is_merged(essays):
     out, run = essays
     run()

@@ -409,6 +409,7 @@ def _of_session(leader):
     return found
 
 
+@pytest.mark.long
 def test_a_sweep_that_is_killed_goes_on(tmp_path, capsys):
     path = tmp_path / "cpu.jsonl"
     words = "--methods none learned --tasks who --lengths 4 --seeds 0 1 2 3 --steps 40 --batch 4"

@@ -245,6 +245,7 @@ def test_contributing_names_what_the_walk_touched():
         assert name in said
 
 
+@pytest.mark.long
 def test_make_test_leaves_no_planted_fault_and_no_question_whole_to_ci():
     def collected(*options):
         files = [f"tests/test_{name}.py" for name in ("live", "grading", "rotary")]
