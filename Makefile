@@ -22,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:
 	@echo "make book       execute the chapters and build the site in $(SITE)"
 	@echo "make pdf        the whole book as one PDF (needs a browser)"
-	@echo "make test       provides what the tests need, builds the book and tests it: half an hour"
+	@echo "make test       provides what the tests need, builds the book and tests it: 25 minutes"
 	@echo "make test-all   with what takes long, or asks once more of each page and answer: as in CI"
 	@echo "make quick      lint and the tests of posenc's core, in a minute: for every save"
 	@echo "make serve      open the built site on http://localhost:$(PORT)"
