@@ -14,6 +14,7 @@ CHAPTERS := $(wildcard chapters/*.ipynb)
 NOTEBOOKS := $(CHAPTERS) $(wildcard chapters/exercises/*.ipynb)
 STUDENT := _build/student
 GRADING := .venv-grading/bin
+BROWSER := $(PYTHON) -c 'from _ext import browser; raise SystemExit(browser.find() is None)'
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -23,7 +24,7 @@ help:
 	@echo "make book       execute the chapters and build the site in $(SITE)"
 	@echo "make pdf        the whole book as one PDF (needs a browser)"
 	@echo "make test       provides what the tests need, builds the book and tests it: 25 minutes"
-	@echo "make test-all   with what takes long, or asks once more of each page and answer: as in CI"
+	@echo "make test-all   all of it: what takes long, measures time, asks of every page: as in CI, an hour"
 	@echo "make quick      lint and the tests of posenc's core, in a minute: for every save"
 	@echo "make serve      open the built site on http://localhost:$(PORT)"
 	@echo "make student    the exercises without their solutions, in $(STUDENT)"
@@ -70,10 +71,11 @@ test test-all: $(READY) lint tools
 	@test "$(SOME)" || $(BIN)/python -m pytest -q -m alone $$(grep -l mark.alone tests/test_*.py)
 
 built: book
-	@$(MAKE) --no-print-directory pdf || $(call without,the PDF (it needs a browser),its tests)
+	@if $(BROWSER); then $(MAKE) --no-print-directory pdf; \
+	else $(call without,the PDF (it needs a browser),its tests); fi
 
-# The book goes first, for it ends in a part that one core does alone. What the book executes is
-# compared by tests/test_chapters.py; nbval executes the exercises, and for test-all all once more.
+# Beside the book, which is let go before, for one core alone does the last part of it. Chapters as
+# the book executes them are compared by tests/test_chapters.py; for test-all nbval executes all.
 compared: $(READY)
 	@nice -n 5 env $(PYTEST) -rs --nbval $(if $(SOME),chapters/exercises,chapters)
 
@@ -101,7 +103,7 @@ define without
 endef
 
 browser:
-	@$(PYTHON) -c 'from _ext import browser; raise SystemExit(browser.find() is None)' \
+	@$(BROWSER) \
 	|| { echo "==> Installing Chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
 	|| $(call without,Chromium (install it, or set CHROMIUM to a browser's path),the tests of the site and of the PDF)
 

@@ -14,7 +14,9 @@ from xdist.scheduler import LoadScopeScheduling
 # The longest first: who begins one of these last lets the other workers wait.
 LONGEST = ("grading", "exercises", "site", "sweep", "live", "colab", "transforms")
 # What these ask of each page, figure or answer, `--some` asks of the first and of the last.
-REPEATING = ("borrowed", "colab", "exercises", "live", "site", "verify")
+REPEATING = tuple(
+    f"test_{name}" for name in ("borrowed", "colab", "exercises", "live", "site", "verify")
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,7 +28,7 @@ def _is_left(item: pytest.Item, asked: list[pytest.Item]) -> bool:
     """Whether `--some` leaves a test to `make test-all`; asked are all that ask the same."""
     if item.get_closest_marker("long"):
         return True
-    if item.get_closest_marker("every") or item.path.stem.split("_")[1] not in REPEATING:
+    if item.get_closest_marker("every") or not item.path.stem.startswith(REPEATING):
         return False
     return item not in (asked[0], asked[-1])
 
