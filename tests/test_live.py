@@ -547,6 +547,7 @@ class TestLearnedTable:
 
     def test_each_small_map_is_of_its_step_and_leads_there(self, opened):
         with opened("learned_table") as page:
+            settle(page)
             small = page.locator(".film button")
             assert small.all_inner_texts() == ["0", "100", "200", "300"]
             strengths = page.locator(".film canvas").evaluate_all(
@@ -625,6 +626,7 @@ class TestReordered:
             page.mouse.click(
                 box["x"] + 2.5 / 12 * box["width"], box["y"] + 0.5 / 12 * box["height"]
             )
+            settle(page)
             assert (state_of(page)["i"], state_of(page)["j"]) == (11, 9)
             assert "\N{LEFT SINGLE QUOTATION MARK}cat" in page.locator(".said").inner_text()
 
@@ -827,6 +829,7 @@ class TestPainting:
     def test_the_masks_of_the_html_are_the_first_painting(self, opened):
         name = "encoding_table-other"
         with opened(name) as page:
+            settle(page)
             found = self.painted(page)
         masks = re.findall(r"url\(data:image/png;base64,(\S+?)\)", figure(name).html())
         drawn = torch.zeros_like(found)
@@ -1307,6 +1310,7 @@ class TestLines:
         with opened("lines") as page:
             box = page.locator(".frame").bounding_box()
             page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.12 * box["height"])
+            settle(page)
             assert state_of(page)["line"] == "root"
             assert page.locator(".names [style*='--on: 1']").inner_text().startswith("root")
 
