@@ -6,7 +6,14 @@ import torch
 from jaxtyping import Float64, Int64, Shaped
 from torch import Tensor
 
-from posenc._validate import require_base, require_positions, require_positive
+from posenc._validate import (
+    require_base,
+    require_inv_freq,
+    require_positions,
+    require_positive,
+    require_tensor,
+    violated,
+)
 from posenc.frequencies import angles, inverse_frequencies
 
 
@@ -23,15 +30,16 @@ def axial_angles(
         positions: coordinates on the last axis, integers or floats: (row, column) of a patch, or
             (time, row, column). transformers' Qwen-VL has that axis first: move it.
         inv_freq: radians per unit, float64.
-        axis: which coordinate each pair follows, from 0.
+        axis: which coordinate each pair follows, from 0; int64.
 
     Returns:
         Angles in radians, float64, for `rotate`.
 
     Raises:
-        TypeError: if positions are boolean or complex, or inv_freq is not float64.
-        ValueError: if positions are empty or not finite, axis does not name one coordinate for
-            each frequency, or a coordinate that is not there.
+        TypeError: if positions are boolean, complex, bf16 or fp16, inv_freq is not float64, or
+            axis is not int64.
+        ValueError: if positions are empty or not finite, inv_freq is not 1-D and finite, or axis
+            does not name one coordinate for each frequency, or one that is not there.
 
     Example:
         >>> where = torch.tensor([[0, 5], [1, 5]])  # two patches, one below the other
@@ -43,13 +51,17 @@ def axial_angles(
     Paper: Wang et al. (2024), Qwen2-VL, section 2.1, for time, row and column.
     """
     require_positions("positions", positions)
+    require_inv_freq(inv_freq)
+    require_tensor("axis", axis)
+    if axis.dtype != torch.int64:
+        raise TypeError(f"axis must be int64, got {axis.dtype}")
     if axis.shape != inv_freq.shape:
         raise ValueError(
             f"axis must name one coordinate for each of {len(inv_freq)} pairs, "
             f"got shape {tuple(axis.shape)}"
         )
     axes = positions.shape[-1] if positions.ndim else 0
-    if not ((axis >= 0) & (axis < axes)).all():
+    if violated((axis >= 0) & (axis < axes)):
         raise ValueError(f"axis must be within 0 ... {axes - 1}, got {axis.tolist()}")
     every = angles(positions, inv_freq)  # [*n, axes, half]
     index = axis.to(every.device).expand(*every.shape[:-2], 1, -1)

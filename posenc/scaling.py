@@ -13,7 +13,14 @@ import torch
 from jaxtyping import Float64, Shaped
 from torch import Tensor
 
-from posenc._validate import require_choice, require_positions, require_positive
+from posenc._validate import (
+    require_choice,
+    require_inv_freq,
+    require_positions,
+    require_positive,
+    require_tensor,
+    violated,
+)
 
 
 def linear_scaling(
@@ -354,7 +361,9 @@ def longrope_scaling(
     if trained_length < 2:
         raise ValueError(f"trained_length must be above 1, got {trained_length}")
     for name, factors in (("short_factors", short_factors), ("long_factors", long_factors)):
-        if factors.shape != inv_freq.shape or not (factors.isfinite() & (factors > 0)).all():
+        require_tensor(name, factors)
+        positive = factors.isfinite() & (factors > 0)
+        if factors.shape != inv_freq.shape or violated(positive):
             raise ValueError(
                 f"{name} must be {len(inv_freq)} positive numbers, one a pair, "
                 f"got {factors.tolist()}"
@@ -435,7 +444,7 @@ def query_gain(
     if not math.isfinite(scale):
         raise ValueError(f"scale must be finite, got {scale}")
     counted = positions.to(torch.float64) + first
-    if (counted < 0).any():
+    if violated(counted >= 0):
         raise ValueError(f"positions must not be below {-first}, got {positions.min().item()}")
     return 1 + scale * torch.log1p((counted / length).floor())
 
@@ -447,7 +456,7 @@ def _blend(inv_freq: Tensor, factor: float, *, keep: Tensor) -> Tensor:
 
 def _pairs_of_the_ramp(
     inv_freq: Tensor, trained_length: int, slow: float, fast: float, truncate: bool
-) -> tuple[float, float]:
+) -> tuple[Tensor, Tensor]:
     """Between which two indices YaRN's code blends, and its odd limits, kept as they are."""
     _require_frequencies(inv_freq, at_least=2)
     if slow == 0:
@@ -455,29 +464,25 @@ def _pairs_of_the_ramp(
     logs = inv_freq.log()
     step = (logs[0] - logs[-1]) / (len(logs) - 1)
     even = logs[0] - step * torch.arange(len(logs)).to(logs)
-    if not step > 0 or not torch.allclose(logs, even, rtol=0, atol=1e-5):
+    if violated(step > 0) or violated(torch.isclose(logs, even, rtol=0, atol=1e-5)):
         raise ValueError(
             "inv_freq must fall by one ratio from pair to pair for a ramp over dimensions"
         )
     first, last = (
-        ((logs[0] - math.log(2 * math.pi * turns / trained_length)) / step).item()
-        for turns in (fast, slow)
+        (logs[0] - math.log(2 * math.pi * turns / trained_length)) / step for turns in (fast, slow)
     )
     if truncate:
-        first, last = math.floor(first), math.ceil(last)
-    first, last = max(first, 0), min(last, 2 * len(inv_freq) - 1)
-    return first, last + 0.001 if first == last else last
+        first, last = first.floor(), last.ceil()
+    first, last = first.clamp(min=0), last.clamp(max=2 * len(inv_freq) - 1)
+    return first, torch.where(first == last, last + 0.001, last)
 
 
 def _require_frequencies(inv_freq: Tensor, *, at_least: int = 1) -> None:
-    if inv_freq.dtype != torch.float64:
-        raise TypeError(f"inv_freq must be float64, got {inv_freq.dtype}")
-    if inv_freq.ndim != 1 or len(inv_freq) < at_least:
-        raise ValueError(
-            f"inv_freq must be one row of {at_least} or more, got shape {tuple(inv_freq.shape)}"
-        )
-    if not (inv_freq.isfinite() & (inv_freq >= 0)).all():
-        raise ValueError(f"inv_freq must be finite and not negative, got {inv_freq.tolist()}")
+    require_inv_freq(inv_freq)
+    if len(inv_freq) < at_least:
+        raise ValueError(f"inv_freq must be {at_least} or more, got {len(inv_freq)}")
+    if violated(inv_freq >= 0):
+        raise ValueError(f"inv_freq must not be negative, got {inv_freq.min().item()}")
 
 
 def _require_factor(factor: float) -> None:

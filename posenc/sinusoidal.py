@@ -7,7 +7,12 @@ import torch
 from jaxtyping import Float, Float64, Shaped
 from torch import Tensor
 
-from posenc._validate import require_choice, require_float_dtype, require_positions
+from posenc._validate import (
+    require_choice,
+    require_float_dtype,
+    require_inv_freq,
+    require_positions,
+)
 from posenc.frequencies import angles, inverse_frequencies
 
 Layout = Literal["interleaved", "half"]
@@ -125,7 +130,8 @@ def shift_matrix(offset: float, inv_freq: Float64[Tensor, " half"]) -> Float64[T
     """
     if not math.isfinite(offset):
         raise ValueError(f"offset must be finite, got {offset}")
-    turn = angles(torch.tensor(offset, dtype=torch.float64), inv_freq)
+    require_inv_freq(inv_freq)
+    turn = angles(torch.tensor(offset, dtype=torch.float64, device=inv_freq.device), inv_freq)
     cos, sin = turn.cos(), turn.sin()
     blocks = torch.stack((cos, -sin, sin, cos), dim=-1).unflatten(-1, (2, 2))
     return torch.block_diag(*blocks)

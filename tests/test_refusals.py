@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+import posenc
 from posenc import (
     LearnedEncoding,
     ShawRelative,
@@ -19,10 +20,21 @@ from posenc import (
     alibi_slopes,
     angles,
     attention,
+    axial_angles,
+    axial_frequencies,
     causal_mask,
     diagonals,
+    dynamic_ntk_scaling,
     inverse_frequencies,
+    linear_scaling,
+    llama3_scaling,
+    longrope_scaling,
+    mrope_axes,
+    ntk_scaling,
+    parts_scaling,
     phasors,
+    proportional_scaling,
+    query_gain,
     relative_attention,
     relative_positions,
     report_card,
@@ -34,6 +46,8 @@ from posenc import (
     tensor2tensor_encoding,
     toeplitz,
     wavelengths,
+    yarn_gain,
+    yarn_scaling,
 )
 
 pytestmark = pytest.mark.usefixtures("annotations_off")
@@ -533,6 +547,191 @@ ROTARY_ROWS = [
 ]
 
 
+SETTINGS = {"factor": 2, "trained_length": 8}
+LONGROPE = {"short_factors": FREQUENCIES, "long_factors": FREQUENCIES, "length": 9, **SETTINGS}
+SCALINGS = [  # each with options that it takes
+    (linear_scaling, {"factor": 2}),
+    (ntk_scaling, {"factor": 2}),
+    (dynamic_ntk_scaling, {"length": 9, **SETTINGS}),
+    (parts_scaling, SETTINGS),
+    (llama3_scaling, {}),
+    (yarn_scaling, {"ramp": "rotations", **SETTINGS}),
+    (longrope_scaling, LONGROPE),
+    (proportional_scaling, {"share": 0.5}),
+]
+
+
+def setting(message, function, error=ValueError, **bad):
+    return refuse(error, message, function, FREQUENCIES, **dict(SCALINGS)[function] | bad)
+
+
+def scaling_rows(function, options):
+    """What no method of stretching takes, of the settings that it has."""
+
+    def call(inv_freq=FREQUENCIES, **bad):
+        return function(inv_freq, **options | bad)
+
+    negative = partial(call, -FREQUENCIES)
+    rows = [
+        *frequencies(function, call),
+        row(ValueError, "inv_freq must not be negative, got -1.0", function, negative),
+    ]
+    settings = inspect.signature(function).parameters
+    for name in ("length", "trained_length"):
+        if name in settings:
+            rows += counts(name, function, lambda n, name=name: call(**{name: n}))
+    if "factor" in settings:
+        rows += factor_rows(function, lambda x: call(factor=x))
+    return rows
+
+
+def factor_rows(owner, call):
+    return [
+        row(ValueError, f"factor must be finite and at least 1, got {x}", owner, partial(call, x))
+        for x in (0.5, -1, NAN, INF)
+    ]
+
+
+def factors_rows(name):
+    rule = f"{name} must be 2 positive numbers, one a pair, got "
+    return [
+        setting(f"{rule}{bad.tolist()}", longrope_scaling, **{name: bad})
+        for bad in (FREQUENCIES[:1], 0 * FREQUENCIES, -FREQUENCIES, FREQUENCIES / 0)
+    ] + [
+        setting(f"{name} must be a tensor, got list", longrope_scaling, TypeError, **{name: [1, 2]})
+    ]
+
+
+UNEVEN = torch.tensor([1.0, 0.1, 0.01, 0.001], dtype=torch.float64)
+SCALING_ROWS = [
+    *(each for function, options in SCALINGS for each in scaling_rows(function, options)),
+    *factor_rows(yarn_gain, yarn_gain),
+    *(
+        refuse(
+            ValueError, "inv_freq must be 2 or more, got 1", function, FREQUENCIES[:1], **options
+        )
+        for function, options in [
+            (ntk_scaling, {"factor": 2}),
+            (yarn_scaling, {"ramp": "dimensions", **SETTINGS}),
+        ]
+    ),
+    *(
+        setting(
+            f"slow and fast must be 0 <= slow < fast, got {slow} and {fast}",
+            function,
+            slow=slow,
+            fast=fast,
+        )
+        for function in (parts_scaling, llama3_scaling, yarn_scaling)
+        for slow, fast in ((4, 2), (2, 2), (1, INF), (-1, 2), (NAN, 2))
+    ),
+    *choices("ramp", yarn_scaling, ("rotations", "dimensions"), FREQUENCIES, **SETTINGS),
+    setting(
+        "slow must be above 0 for a ramp over dimensions, got 0",
+        yarn_scaling,
+        slow=0,
+        ramp="dimensions",
+    ),
+    *(
+        setting(f"gain must be positive and finite, got {gain}", function, gain=gain)
+        for function in (yarn_scaling, longrope_scaling)
+        for gain in (0, -1, NAN, INF)
+    ),
+    *(
+        refuse(
+            ValueError,
+            "inv_freq must fall by one ratio from pair to pair for a ramp over dimensions",
+            yarn_scaling,
+            bad,
+            ramp="dimensions",
+            **SETTINGS,
+        )
+        for bad in (
+            UNEVEN.flip(0),
+            torch.ones_like(UNEVEN),
+            UNEVEN**2 / 4 + UNEVEN,
+            UNEVEN * torch.tensor([1, 1, 1 + 3e-5, 1]),
+        )
+    ),
+    *factors_rows("short_factors"),
+    *factors_rows("long_factors"),
+    setting("trained_length must be above 1, got 1", longrope_scaling, trained_length=1),
+    *(
+        setting(f"share must be within [0, 1], got {share}", proportional_scaling, share=share)
+        for share in (-0.5, 1.5, NAN)
+    ),
+    *(
+        refuse(
+            ValueError,
+            f"{name} must be finite and not negative, got {x}",
+            yarn_gain,
+            2,
+            **{name: x},
+        )
+        for name in ("mscale", "mscale_all_dim")
+        for x in (-1, NAN, INF)
+    ),
+    *positions("positions", query_gain, query_gain),
+    *counts("length", query_gain, lambda length: query_gain(P, length=length)),
+    *(
+        refuse(ValueError, f"scale must be finite, got {scale}", query_gain, P, scale=scale)
+        for scale in (NAN, INF)
+    ),
+    refuse(ValueError, "positions must not be below -1, got -2", query_gain, P - 2),
+    refuse(ValueError, "positions must not be below 0, got -2", query_gain, P - 2, first=0),
+]
+
+PLACES, AXIS = P[:, None] + torch.arange(2), torch.arange(2)
+
+
+def axis_row(message, axis, *, error=ValueError, places=PLACES):
+    return refuse(error, f"axis must {message}", axial_angles, places, FREQUENCIES, axis)
+
+
+AXIAL_ROWS = [
+    *counts("dim", axial_frequencies, axial_frequencies),
+    *counts("axes", axial_frequencies, lambda axes: axial_frequencies(8, axes=axes)),
+    *bases(axial_frequencies, lambda base: axial_frequencies(8, base=base)),
+    *(
+        refuse(
+            ValueError,
+            f"dim must be a multiple of 2 axes = {2 * axes}, got {dim}",
+            axial_frequencies,
+            dim,
+            axes=axes,
+        )
+        for dim, axes in ((8, 3), (6, 2), (3, 1))
+    ),
+    *positions("positions", axial_angles, lambda p: axial_angles(p, FREQUENCIES, AXIS)),
+    *frequencies(axial_angles, lambda inv_freq: axial_angles(PLACES, inv_freq, AXIS)),
+    axis_row("be a tensor, got list", [0, 1], error=TypeError),
+    axis_row("be int64, got torch.float32", AXIS / 1, error=TypeError),
+    axis_row("name one coordinate for each of 2 pairs, got shape (3,)", P),
+    axis_row("name one coordinate for each of 2 pairs, got shape (1, 2)", AXIS[None]),
+    axis_row("be within 0 ... 1, got [1, 2]", AXIS + 1),
+    axis_row("be within 0 ... 1, got [-1, 0]", AXIS - 1),
+    axis_row("be within 0 ... -1, got [0, 1]", AXIS, places=torch.tensor(3)),
+    *counts("sections", mrope_axes, lambda n: mrope_axes([4, n, 4], interleaved=False)),
+    *(
+        refuse(
+            ValueError,
+            f"sections must be three, time, rows and columns, got {sections}",
+            mrope_axes,
+            sections,
+            interleaved=False,
+        )
+        for sections in ([4, 4], [])
+    ),
+    refuse(
+        ValueError,
+        "sections [1, 3, 3] do not fit when interleaved",
+        mrope_axes,
+        [1, 3, 3],
+        interleaved=True,
+    ),
+]
+
+
 def graded(message, *values, error=ValueError):
     """An encoding that returns these, one a call: in range, beyond, shorter."""
     answers = cycle(values)  # a row may be tested more than once
@@ -580,6 +779,8 @@ ROWS = [
     *RELATIVE_ROWS,
     *ATTENTION_ROWS,
     *ROTARY_ROWS,
+    *SCALING_ROWS,
+    *AXIAL_ROWS,
     *REPORT_ROWS,
 ]
 
@@ -591,7 +792,7 @@ def test_a_bad_call_is_refused_by_name_rule_and_value(error, message, owner, cal
 
 
 def raises(owner) -> str:
-    text = inspect.getdoc(owner.forward if isinstance(owner, nn.Module) else owner)
+    text = inspect.getdoc(owner.forward if isinstance(owner, nn.Module) else owner) or ""
     return text.partition("Raises:")[2].partition("\n\n")[0]
 
 
@@ -600,6 +801,27 @@ def raises(owner) -> str:
 )
 def test_what_is_refused_is_documented(owner, error):
     assert error.__name__ in raises(owner)
+
+
+def documented(name) -> set[str]:
+    """The kinds of errors that a public name of the core, or one of its methods, says it raises."""
+    owner = getattr(posenc, name)
+    if owner.__module__.startswith("posenc.verify"):
+        return set()  # it has tests of its own
+    methods = vars(owner).values() if inspect.isclass(owner) else ()
+    every = [owner, *filter(inspect.isfunction, methods)]
+    return {error for each in every for error in re.findall(r"\b\w+Error\b", raises(each))}
+
+
+@pytest.mark.parametrize("name", [*filter(documented, posenc.__all__)])
+def test_what_is_documented_is_refused(name):
+    owners = [(row.values[2], row.values[0].__name__) for row in ROWS]
+    refused = {
+        error
+        for owner, error in owners
+        if getattr(owner, "__qualname__", type(owner).__name__).partition(".")[0] == name
+    }
+    assert documented(name) <= refused
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,20 @@
 Checks of values need values. Where a transform has none, they are left out; those of shapes stay.
 """
 
+import inspect
 import shutil
 from functools import partial
+from types import UnionType
+from typing import get_args
 
 import pytest
 import torch
 from helpers import qkv, randn, run
+from jaxtyping import AbstractArray
 from torch import nn
 from torch.func import jacfwd, jacrev, vmap
 
+import posenc
 from posenc import (
     LearnedEncoding,
     ShawRelative,
@@ -21,20 +26,33 @@ from posenc import (
     alibi_slopes,
     angles,
     attention,
+    axial_angles,
+    axial_frequencies,
     causal_mask,
     diagonals,
+    dynamic_ntk_scaling,
     inverse_frequencies,
+    linear_scaling,
+    llama3_scaling,
+    longrope_scaling,
+    ntk_scaling,
+    parts_scaling,
     phasors,
+    proportional_scaling,
+    query_gain,
     relative_attention,
     relative_positions,
     rotary,
     rotate,
+    shift_matrix,
     sinusoidal,
     sinusoidal_encoding,
     skew,
     t5_buckets,
+    tensor2tensor_encoding,
     toeplitz,
     wavelengths,
+    yarn_scaling,
 )
 
 pytestmark = [
@@ -54,6 +72,9 @@ def cases(device="cpu"):
     mask, relative = causal_mask(p, p), relative_positions(p, p)
     frequencies = inverse_frequencies(8, base=9.0).to(device)
     turns = angles(p, frequencies)
+    factors = randn(4).to(device).abs() + 1
+    pairs, axes = (t.to(device) for t in axial_frequencies(8, base=9.0))
+    longer = {"factor": 4.0, "trained_length": 16}
     x = [t.to(device) for t in qkv(5, 5, 8, 8, lead=(2, 3))]
     alibi = partial(alibi_bias, alibi_slopes(3).to(device), dtype=torch.float64)
     t5, shaw, xl = (
@@ -71,6 +92,12 @@ def cases(device="cpu"):
     def encoded(layout):
         return partial(sinusoidal_encoding, dim=6, layout=layout, dtype=torch.float64)
 
+    def scaled(function, **options):
+        return lambda w: function(w, **options)[0]
+
+    def yarn(ramp):
+        return scaled(yarn_scaling, **longer, slow=0.3, fast=2.0, ramp=ramp)
+
     def attended(layer):
         return lambda q, k, v: layer(q, k, v, p, p, mask=mask)[0]
 
@@ -81,6 +108,26 @@ def cases(device="cpu"):
         "angles": (partial(angles, inv_freq=frequencies), p.double()),
         "phasors": (lambda t: torch.view_as_real(phasors(t, dtype=torch.complex128)), turns),
         "wavelengths": (wavelengths, frequencies),
+        "linear": (scaled(linear_scaling, factor=4.0), frequencies),
+        "NTK": (scaled(ntk_scaling, factor=4.0), frequencies),
+        "dynamic NTK": (scaled(dynamic_ntk_scaling, **longer, length=40), frequencies),
+        "parts": (scaled(parts_scaling, **longer, slow=0.3, fast=2.0), frequencies),
+        "Llama 3": (scaled(llama3_scaling, **longer, slow=0.3, fast=2.0), frequencies),
+        "YaRN, rotations": (yarn("rotations"), frequencies),
+        "YaRN, dimensions": (lambda s: yarn("dimensions")(s * frequencies), frequencies[:1]),
+        "LongRoPE": (
+            scaled(
+                longrope_scaling, short_factors=factors, long_factors=factors, length=9, **longer
+            ),
+            frequencies,
+        ),
+        "proportional": (scaled(proportional_scaling, share=0.5), frequencies),
+        "axial": (partial(axial_angles, inv_freq=pairs, axis=axes), randn(5, 2).to(device)),
+        "shift": (partial(shift_matrix, 3.0), frequencies),
+        "tensor2tensor": (
+            partial(tensor2tensor_encoding, dim=6, dtype=torch.float64),
+            p.double(),
+        ),
         "sinusoidal": (encoded("interleaved"), p.double()),
         "sinusoidal, half": (encoded("half"), p.double()),
         "rotate half": (turned("half"), randn(5, 10).to(device), turns),
@@ -102,6 +149,11 @@ def cases(device="cpu"):
         "causal_mask": (causal_mask, p, p),
         "relative_positions": (relative_positions, p, p + 1),
         "diagonals": (diagonals, p, p + 1),
+        "axial of integers": (
+            partial(axial_angles, inv_freq=pairs, axis=axes),
+            p[:, None] + run(0, 2).to(p),
+        ),
+        "query gain": (partial(query_gain, length=3), p),
         "sinusoidal of integers": (partial(sinusoidal_encoding, dim=6), p),
     }
     return smooth, other
@@ -110,6 +162,30 @@ def cases(device="cpu"):
 SMOOTH, OTHER = cases()
 EVERY = SMOOTH | OTHER
 each = pytest.mark.parametrize("name", EVERY)
+
+
+def takes_tensors(function):
+    """Whether an argument of a function, or of a module's forward, is annotated as an array."""
+    if inspect.isclass(function):
+        function = function.forward if issubclass(function, nn.Module) else function.__init__
+    kinds = [p.annotation for p in inspect.signature(function).parameters.values()]
+    kinds += [part for kind in kinds if isinstance(kind, UnionType) for part in get_args(kind)]
+    return any(inspect.isclass(kind) and issubclass(kind, AbstractArray) for kind in kinds)
+
+
+def test_whatever_takes_tensors_is_asked(monkeypatch):
+    every = {name for name in posenc.__all__ if takes_tensors(getattr(posenc, name))}
+    asked = set()
+
+    def noting(name):
+        return lambda *x, **options: asked.add(name) or getattr(posenc, name)(*x, **options)
+
+    for name in every:
+        monkeypatch.setitem(globals(), name, noting(name))
+    smooth, other = cases()
+    for f, *x in (smooth | other).values():
+        f(*x)
+    assert asked == every
 
 
 def near(actual, expected):

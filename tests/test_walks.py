@@ -30,12 +30,17 @@ def kerple_bias(relative: Float[Tensor, "*axes"], *, rate: float) -> Float[Tenso
     Returns:
         The bias.
 
+    Raises:
+        ValueError: if rate is not positive.
+
     Example:
         >>> kerple_bias(torch.tensor([1.0, -1.0]), rate=1.0)
         tensor([-0.6931, -0.6931])
 
     Paper: Chi et al. (2022), KERPLE, equation 5.
     """
+    if rate <= 0:
+        raise ValueError(f"rate must be positive, got {rate}")
     return -torch.log1p(rate * relative.abs())
 '''
 METHOD_TEST = """import torch
@@ -45,6 +50,12 @@ from posenc import kerple_bias
 
 def test_kerple_is_zero_at_no_distance():
     assert kerple_bias(torch.zeros(1), rate=2.0) == 0
+"""
+REFUSAL = """\
+    refuse(ValueError, "rate must be positive, got 0", kerple_bias, P, rate=0),
+"""
+CASE = """\
+        "KERPLE": (partial(kerple_bias, rate=0.5), relative.double() + 0.25),
 """
 QUESTION = '''"""Questions of a planted chapter."""
 
@@ -146,10 +157,12 @@ class Copy:
 
     def test(self):
         """What the tests that the three walks concern say: the outcome of each, by name."""
-        files = ["package", "kerple", "distribution", "api", "chapters", "exercises", "student"]
+        files = ["package", "kerple", "distribution", "api", "refusals", "transforms"]
+        files += ["chapters", "exercises", "student"]
         chosen = (
             "kerple or doubled or _planted or public_names or numbered or in_that_order or "
-            "holds_its_tests or stands_on_the_page or every_question_has or measured_by or syllabus"
+            "holds_its_tests or stands_on_the_page or every_question_has or measured_by or "
+            "syllabus or is_asked"
         )
         paths = [f"tests/test_{name}.py" for name in files]
         paths = [path for path in paths if (self.folder / path).exists()]
@@ -185,6 +198,8 @@ def test_what_is_half_done_is_noticed(half):
     }
     assert wrong == {
         "test_every_public_name_stands_on_the_page_once",
+        "test_what_is_documented_is_refused[kerple_bias]",
+        "test_whatever_takes_tensors_is_asked",
         "test_the_source_distribution_holds_its_tests_and_texts",
         "test_the_mutants_are_measured_by_the_cores_own_tests",
         "test_the_chapters_are_numbered_without_a_gap_and_listed_in_that_order",
@@ -203,6 +218,13 @@ def test_what_contributing_says_is_enough(half):
     insert(
         folder / "MANIFEST.in", "include tests/test_frequencies", "include tests/test_kerple.py\n"
     )
+    for name, before, new in (
+        ("refusals", '    *counts("num_heads", alibi_slopes', REFUSAL),
+        ("transforms", '        "linear": (', CASE),
+    ):
+        file = folder / "tests" / f"test_{name}.py"
+        insert(file, "    linear_scaling,\n    llama3", "    kerple_bias,\n")
+        insert(file, before, new)
     insert(folder / "pyproject.toml", '"tests/test_learned.py"', '"tests/test_kerple.py", ')
     before = "  - caption: Practice\n"
     insert(folder / "_toc.yml", before, f"      - file: chapters/{chapter}\n")
