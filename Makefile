@@ -81,7 +81,7 @@ compared: $(READY)
 
 quick: $(READY) lint
 	@echo "==> The tests of posenc's core"
-	@$(PYTEST) -m "not alone" $(CORE)
+	@$(PYTEST) --tb=short -m "not alone" $(CORE)
 
 mutants: $(READY)
 	@$(BIN)/pip install --quiet mutmut==3.8.1
