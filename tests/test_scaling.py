@@ -152,6 +152,16 @@ def test_the_two_ramps_of_yarn_are_up_to_four_times_apart():
     assert (code / paper).argmax() == 40
 
 
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "yarn, code"])
+def test_a_pair_that_rests_goes_on_resting(name):
+    scaled, _ = BY_NAME[name](torch.tensor([1.0, 0.0], dtype=torch.float64))
+    assert scaled[0] > 0 == scaled[1]
+
+
+def test_one_pair_is_enough_to_divide():
+    same(linear_scaling(W[:1], factor=4)[0], W[:1] / 4)
+
+
 @pytest.mark.parametrize("name", BY_NAME)
 def test_what_goes_in_stays_as_it_was_and_float64_comes_out(name):
     inv_freq = inverse_frequencies(16)
