@@ -117,7 +117,11 @@ def frequencies(owner, call):
         (TypeError, "inv_freq must be float64, got torch.float32", FREQUENCIES.float()),
         (ValueError, "inv_freq must have shape [dim/2], got (1, 2)", FREQUENCIES[None]),
         (ValueError, "inv_freq must have shape [dim/2], got (0,)", FREQUENCIES[:0]),
-        (ValueError, "inv_freq must be finite, got nan", FREQUENCIES * NAN),
+        (
+            ValueError,
+            "inv_freq must be finite, got nan",
+            torch.tensor([1.0, NAN], dtype=torch.float64),
+        ),
         (ValueError, "inv_freq must be finite, got inf", FREQUENCIES * INF),
     ]
     return [row(error, message, owner, partial(call, value)) for error, message, value in bad]
@@ -353,8 +357,8 @@ RELATIVE_ROWS = [
     *layer_rows("query_positions must name all 3 rows, got 2", rows=P[:2]),
     *layer_rows("key_positions must name all 3 rows, got 2", columns=P[:2]),
     *layer_rows("key_positions must be consecutive and 1-D, got [0, 2] at 0", columns=2 * P),
-    *layer_rows("v must have one row for each of 3 keys, got 2", v=HEADS[:, :2]),
-    *layer_rows("k must have the 4 channels of q, got 3", k=HEADS[..., :3]),
+    *layer_rows("v must have one row for each of 3 keys, got 1", v=HEADS[:, :1]),
+    *layer_rows("k must have the 4 channels of q, got 1", k=HEADS[..., :1]),
     *layer_rows("k must have the leading axes (2,) of q, got (3,)", k=THREE),
     *layer_rows(
         "mask must be boolean, True where a query may look, got torch.float32",
@@ -405,7 +409,7 @@ ATTENTION_ROWS = [
         "bias must leave each query a score, got none at [0, 1]",
         bias=torch.tensor([0.0, -INF, 0.0])[:, None].expand(3, 3),
     ),
-    blockwise("k must have the 4 channels of q, got 3", k=HEADS[..., :3]),
+    blockwise("k must have the 4 channels of q, got 1", k=HEADS[..., :1]),
     blockwise("k must have the leading axes (2,) of q, got (3,)", k=THREE),
     blockwise("query_positions must name all 3 rows, got 1", rows=P[2:]),
     blockwise("key_positions must name all 3 rows, got 2", columns=P[:2]),
@@ -443,8 +447,8 @@ ATTENTION_ROWS = [
         "for grouped queries call repeat_interleave(2, dim=-3)",
         k=HEADS[:1],
     ),
-    attend("k must have the 4 channels of q, got 3", k=HEADS[..., :3]),
-    attend("v must have one row for each of 3 keys, got 2", v=HEADS[:, :2]),
+    attend("k must have the 4 channels of q, got 1", k=HEADS[..., :1]),
+    attend("v must have one row for each of 3 keys, got 1", v=HEADS[:, :1]),
     attend("k must have the leading axes (2,) of q, got (3,)", k=THREE),
     attend("v must have the leading axes (2,) of q, got ()", v=HEADS[0]),
     *(per_score("bias", *shape, dtype=torch.float32) for shape in SHAPES),
@@ -487,7 +491,7 @@ ROTARY_ROWS = [
         lambda n: rotate(X, RADIANS, pairing="half", rotary_dim=n),
         even=True,
     ),
-    turn("rotary_dim must not exceed the 8 channels of x, got 10", rotary_dim=10),
+    turn("rotary_dim must not exceed the 8 channels of x, got 10", x=(2, 3, 8), rotary_dim=10),
     turn("rotation must hold 4 pairs to rotate 8 channels, got 3", rotation=(3, 3)),
     turn("rotation must hold 2 pairs to rotate 4 channels, got 4", rotary_dim=4),
     *(

@@ -355,7 +355,7 @@ def test_the_gradients_of_the_modules_are_right(kind):
     assert gradcheck(call, (*x, *weights))
 
 
-@pytest.mark.parametrize("std", [0.02, 1.5])
+@pytest.mark.parametrize("std", [0.02, 1.5, None])
 @pytest.mark.parametrize(
     "make",
     [
@@ -366,7 +366,8 @@ def test_the_gradients_of_the_modules_are_right(kind):
 )
 def test_tables_start_normal_with_the_given_deviation(make, std):
     torch.manual_seed(0)
-    for weight in make(std=std).parameters():
+    module, std = (make(), 0.02) if std is None else (make(std=std), std)
+    for weight in module.parameters():
         assert weight.std().item() == pytest.approx(std, rel=0.03)
         assert weight.mean().item() == pytest.approx(0, abs=std / 30)
 
