@@ -1529,6 +1529,24 @@ def test_an_assignment_is_made_once(assignment):
     assert (assignment / "autograder.zip").stat().st_mtime_ns == before
 
 
+def test_the_trial_for_instructors_says_what_their_page_says(assignment, tmp_path):
+    page = (student.EXERCISES.parent / "teaching.md").read_text()
+    for command in (
+        f"cp chapters/exercises/{NAME}.ipynb trial/solved.ipynb",
+        f"cp dist/{NAME}/{NAME}.ipynb trial/untouched.ipynb",
+        f"make grade NAME={NAME} SUBMISSIONS=trial",
+    ):
+        assert f"       {command}\n" in page
+    assert "give 13 points of 13 to one, and none to the other" in page
+    (tmp_path / "trial").mkdir()
+    shutil.copy(student.EXERCISES / f"{NAME}.ipynb", tmp_path / "trial" / "solved.ipynb")
+    shutil.copy(assignment / f"{NAME}.ipynb", tmp_path / "trial" / "untouched.ipynb")
+    grade(tmp_path / "trial", tmp_path / "out", "--name", NAME)
+    rows = table(tmp_path / "out" / "grades.csv")
+    points = {name: (row["total"], row["possible"], row["note"]) for name, row in rows.items()}
+    assert points == {"solved": ("13", "13", ""), "untouched": ("0", "13", "")}
+
+
 def container(assignment, root, made):
     """What Gradescope does with the zip and an upload, but for installing; the results."""
     source = root / "source"
