@@ -1532,9 +1532,9 @@ def test_an_assignment_is_made_once(assignment):
 def test_the_trial_for_instructors_says_what_their_page_says(assignment, tmp_path):
     page = (student.EXERCISES.parent / "teaching.md").read_text()
     for command in (
-        f"cp chapters/exercises/{NAME}.ipynb trial/solved.ipynb",
-        f"cp dist/{NAME}/{NAME}.ipynb trial/untouched.ipynb",
-        f"make grade NAME={NAME} SUBMISSIONS=trial",
+        f"cp chapters/exercises/{NAME}.ipynb dist/trial/solved.ipynb",
+        f"cp dist/{NAME}/{NAME}.ipynb dist/trial/untouched.ipynb",
+        f"make grade NAME={NAME} SUBMISSIONS=dist/trial OUT=dist/trial-graded",
     ):
         assert f"       {command}\n" in page
     assert "give 13 points of 13 to one, and none to the other" in page
