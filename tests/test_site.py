@@ -1113,12 +1113,18 @@ def test_nothing_moves_when_a_page_is_opened(browser, home, page, viewport):
         assert visited.page.evaluate(SHIFTED) < 0.02
 
 
+@pytest.mark.parametrize(
+    ("viewport", "begun"),
+    [(PHONE, b'class="live"'), (DESKTOP, b'class="page-name"')],
+    ids=["in the first figure", "in the header"],
+)
 @pytest.mark.parametrize("page", CHAPTERS)
-def test_nothing_moves_while_a_page_arrives(browser, home, site, page):
-    """Cut where the first figure has begun and its caption is still to come."""
+def test_nothing_moves_while_a_page_arrives(browser, home, site, page, viewport, begun):
+    """Cut where a figure has begun without its caption, or the header without its buttons."""
     file = (site / page).read_bytes()
-    until = file.index(b"<article") + file[file.index(b"<article") :].index(b'class="live"') + 1000
-    with visit(browser, home, page, viewport=PHONE) as visited:
+    start = file.index(b"<article") if viewport == PHONE else 0
+    until = file.index(begun, start) + (1000 if viewport == PHONE else 0)
+    with visit(browser, home, page, viewport=viewport) as visited:
         visited.page.goto(f"{home}{page}?until={until}")
         visited.page.evaluate("document.fonts.ready.then(() => {})")
         assert visited.page.evaluate(SHIFTED) < 0.02
